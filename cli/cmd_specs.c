@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* llmperf specs list|show|check */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+#include "common.h"
+
+static const char *const SPEC_FORMATS[] = {"text", "json", "csv", "md", "yaml", NULL};
+
+typedef struct specs_arguments {
+    common_arguments common;
+    bool names;
+    int kind; /* 0 = not said, 1 model, 2 hardware */
+} specs_arguments;
+
+static const char *const KIND_WORDS[] = {"any", "model", "hardware", NULL};
+
+static const option OPTIONS[] = {
+    OPTION_ROW(specs_arguments, names, FLAG, "names", 0, NULL, "list: names alone, one a line",
+               .group = "Specifications"),
+    OPTION_ROW(specs_arguments, kind, CHOICE, "kind", 0, "KIND",
+               "show, check: take NAME as a model or as hardware", .choices = KIND_WORDS,
+               .default_text = "any", .group = "Specifications"),
+    OPTION_ROW_GIVEN(specs_arguments, common.format, common.format_given, CHOICE, "format", 0,
+                     "FORMAT", "how to print; yaml: show, as a file that reads back",
+                     .choices = SPEC_FORMATS, .default_text = "text", .group = "Output"),
+    OPTION_ROW(specs_arguments, common.output, TEXT, "output", 'o', "FILE",
+               "write to a file; its suffix picks the format", .group = "Output"),
+    OPTION_ROW(specs_arguments, common.specs, TEXT, "specs", 0, "DIR",
+               "look for specifications here first", .group = "Output"),
+    OPTION_END,
+};
+
+/* One specification, of either kind. */
+typedef struct spec {
+    bool is_model;
+    llmperf_model model;
+    llmperf_hw hw;
+} spec;
+
+/* ---- list ------------------------------------------------------------------------------------------ */
+
+typedef struct listing {
+    FILE *out;
+    const char *format;
+    bool names, model, first;
+    spec *one;
+    llmperf_status status;
+} listing;
+
+static bool list_one(const char *name, const char *path, void *context)
+{
+    listing *l = context;
+    llmperf_error error = {0};
+    if (l->names) {
+        fprintf(l->out, "%s\n", name);
+        return true;
+    }
+    llmperf_status status = l->model ? llmperf_model_load(path, &l->one->model, &error)
+                                     : llmperf_hw_load(path, &l->one->hw, &error);
+    if (status != LLMPERF_OK) { /* a broken file is named, the rest still listed */
+        common_report(status, &error);
+        l->status = l->status == LLMPERF_OK ? status : l->status;
+        return true;
+    }
+    status = l->model ? llmperf_write_model_row(l->out, l->format, &l->one->model, l->first)
+                      : llmperf_write_hw_row(l->out, l->format, &l->one->hw, l->first);
+    l->status = l->status == LLMPERF_OK ? status : l->status;
+    l->first = false;
+    return true;
+}
+
+static llmperf_status list(const specs_arguments *a, const char *kind, common_output *output,
+                           llmperf_error *error)
+{
+    llmperf_spec_paths paths;
+    llmperf_status status = LLMPERF_OK;
+    const char *const kinds[] = {"models", "hardware"};
+    bool json = strcmp(output->format, "json") == 0;
+    spec *one = malloc(sizeof *one);
+    if (!one)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    common_spec_paths(&a->common, &paths);
+    if (kind && strcmp(kind, kinds[0]) != 0 && strcmp(kind, kinds[1]) != 0) {
+        free(one);
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "'specs list %s'; models or hardware is allowed", kind);
+    }
+    if (json && !a->names)
+        fprintf(output->file, "{\n  \"llmperf\": \"%s\",\n  \"schema\": %d", llmperf_version(),
+                LLMPERF_JSON_SCHEMA);
+    for (int i = 0; i < 2 && status == LLMPERF_OK; i++) {
+        listing l = {.out = output->file, .format = output->format, .names = a->names,
+                     .model = i == 0, .first = true, .one = one};
+        if (kind && strcmp(kind, kinds[i]) != 0)
+            continue;
+        if (json && !a->names)
+            fprintf(output->file, ",\n  \"%s\": [", kinds[i]);
+        status = llmperf_list_specs(&paths, kinds[i], list_one, &l, error);
+        if (json && !a->names)
+            fputs(l.first ? "]" : "\n  ]", output->file);
+        status = status == LLMPERF_OK ? l.status : status;
+        if (status != LLMPERF_OK && !error->text[0])
+            llmperf_fail(error, status, "some specifications could not be read");
+    }
+    if (json && !a->names)
+        fputs(",\n  \"notes\": [],\n  \"not_modelled\": []\n}\n", output->file);
+    free(one);
+    return status;
+}
+
+/* ---- show and check -------------------------------------------------------------------------------- */
+
+/* Model or hardware? By --kind, by what the name is found as, by what the file reads as. */
+static llmperf_status load(const specs_arguments *a, const char *name, spec *ret_spec,
+                           llmperf_error *error)
+{
+    static llmperf_error as_model, as_hw;
+    memset(&as_model, 0, sizeof as_model);
+    memset(&as_hw, 0, sizeof as_hw);
+    llmperf_status model = LLMPERF_E_USAGE, hw = LLMPERF_E_USAGE;
+    if (a->kind != 2) {
+        model = common_load_model(&a->common, name, &ret_spec->model, &as_model);
+        if (model == LLMPERF_OK) {
+            ret_spec->is_model = true;
+            return LLMPERF_OK;
+        }
+    }
+    if (a->kind != 1) {
+        hw = common_load_hw(&a->common, name, &ret_spec->hw, &as_hw);
+        if (hw == LLMPERF_OK) {
+            ret_spec->is_model = false;
+            return LLMPERF_OK;
+        }
+    }
+    /* the reading with fewer faults is the one that was meant; an unknown name is the weakest */
+    bool show_model = a->kind == 1 || (a->kind == 0 && model != LLMPERF_E_USAGE &&
+                                       (hw == LLMPERF_E_USAGE || as_model.faults <= as_hw.faults));
+    if (a->kind == 0 && model == LLMPERF_E_USAGE && hw == LLMPERF_E_USAGE)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "no specification is named '%s'; a name from 'llmperf specs list' or a "
+                            "path is allowed",
+                            name);
+    *error = show_model ? as_model : as_hw;
+    return show_model ? model : hw;
+}
+
+static llmperf_status show(const specs_arguments *a, const char *name, common_output *output,
+                           llmperf_error *error)
+{
+    const llmperf_text_style style = {.color = output->terminal && !getenv("NO_COLOR")};
+    spec *one = malloc(sizeof *one);
+    if (!one)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = load(a, name, one, error);
+    if (status == LLMPERF_OK)
+        status = one->is_model
+                     ? llmperf_write_model(output->file, output->format, &one->model, &style, error)
+                     : llmperf_write_hw(output->file, output->format, &one->hw, &style, error);
+    free(one);
+    return status;
+}
+
+/* One line a file: ok with its notes and warnings, or every fault. */
+static llmperf_status check(const specs_arguments *a, const char *name, common_output *output,
+                            llmperf_error *error)
+{
+    spec *one = malloc(sizeof *one);
+    if (!one)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = load(a, name, one, error);
+    if (status == LLMPERF_OK && one->is_model) {
+        int64_t params = llmperf_model_params(&one->model).total;
+        int64_t published = one->model.published_params;
+        double off = published ? (double)params / (double)published - 1 : 0;
+        if (off > 0.005 || off < -0.005)
+            status = llmperf_fail(error, LLMPERF_E_SPEC,
+                                  "%s: %lld parameters counted, %lld published: off by %.2f %%; at "
+                                  "most 0.5 %% is allowed",
+                                  name, (long long)params, (long long)published, 100 * off);
+        else
+            fprintf(output->file, "%s: ok, model %s, %lld parameters\n", name, one->model.name,
+                    (long long)params);
+        for (int i = 0; i < one->model.notes.count && status == LLMPERF_OK; i++)
+            fprintf(output->file, "  note: %s\n", one->model.notes.text[i]);
+    } else if (status == LLMPERF_OK) {
+        fprintf(output->file, "%s: ok, hardware %s\n", name, one->hw.name);
+        for (int i = 0; i < one->hw.warnings.count; i++)
+            fprintf(output->file, "  warning: %s\n", one->hw.warnings.text[i]);
+    }
+    free(one);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    specs_arguments arguments = {.common = COMMON_DEFAULTS};
+    option_result result = {0};
+    llmperf_error error = {0};
+    common_output output;
+    llmperf_status status = option_parse(&COMMAND_SPECS, argc, argv, &arguments, &result, &error);
+    if (status != LLMPERF_OK)
+        return common_report(status, &error);
+    if (result.help) {
+        option_print_help(stdout, &COMMAND_SPECS);
+        return 0;
+    }
+    const char *verb = result.positional[0];
+    bool is_list = strcmp(verb, "list") == 0, is_show = strcmp(verb, "show") == 0;
+    bool is_check = strcmp(verb, "check") == 0;
+    int names = result.positional_count - 1;
+    if (!is_list && !is_show && !is_check)
+        status = llmperf_fail(&error, LLMPERF_E_USAGE,
+                              "'specs %s' is not known; list, show and check are allowed", verb);
+    else if (is_list ? names > 1 : is_show ? names != 1 : names < 1)
+        status = llmperf_fail(&error, LLMPERF_E_USAGE, "'specs %s' takes %s; %d given", verb,
+                              is_list   ? "models, hardware or nothing"
+                              : is_show ? "one NAME or file"
+                                        : "at least one NAME or file",
+                              names);
+    if (status != LLMPERF_OK)
+        return common_report(status, &error);
+    const char *format = SPEC_FORMATS[arguments.common.format];
+    arguments.common.format = 0; /* common knows four formats; yaml is ours */
+    status = common_open_output(&arguments.common, &output, &error);
+    if (status != LLMPERF_OK)
+        return common_report(status, &error);
+    if (arguments.common.format_given)
+        output.format = format;
+    if (is_list && strcmp(output.format, "yaml") == 0)
+        output.format = "text";
+    int exit_code = 0;
+    for (int i = 0; i < (is_check ? names : 1); i++) {
+        const char *name = names > 0 ? result.positional[1 + i] : NULL;
+        llmperf_error one = {0};
+        status = is_list   ? list(&arguments, name, &output, &one)
+                 : is_show ? show(&arguments, name, &output, &one)
+                           : check(&arguments, name, &output, &one);
+        if (status != LLMPERF_OK) {
+            int code = common_report(status, &one);
+            exit_code = exit_code ? exit_code : code;
+        }
+    }
+    status = common_close_output(&output, exit_code == 0, &error);
+    return status != LLMPERF_OK ? common_report(status, &error) : exit_code;
+}
+
+const option_command COMMAND_SPECS = {
+    .name = "specs",
+    .synopsis = "list|show|check [NAME...]",
+    .summary = "what is shipped, where each number comes from, is this file right",
+    .about = "list shows the shipped models and hardware; show prints one, with the source and "
+             "confidence of its numbers; check reads files and names every fault with its line, "
+             "and compares a model's parameter count with the published one.",
+    .examples = "llmperf specs list hardware\n"
+                "llmperf specs show h100-sxm\n"
+                "llmperf specs show ./config.json --format yaml -o my-model.yaml\n"
+                "llmperf specs check my-gpu.yaml my-model.yaml",
+    .options = OPTIONS,
+    .min_positionals = 1,
+    .max_positionals = OPTION_MAX_POSITIONALS,
+    .run = run,
+};

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands, one file each; main.c holds the table. */
+#ifndef LLMPERF_CLI_COMMANDS_H
+#define LLMPERF_CLI_COMMANDS_H
+
+#include "option.h"
+
+extern const option_command COMMAND_PREDICT, COMMAND_LAYERS, COMMAND_SPECS;
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include "common.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *const COMMON_ATTENTION[] = {"fused", "unfused", NULL};
+const char *const COMMON_LOGITS[] = {"last", "all", NULL};
+const char *const COMMON_FORMATS[] = {"text", "json", "csv", "md", NULL};
+
+int common_report(llmperf_status status, const llmperf_error *error)
+{
+    const char *line = error->text;
+    if (status != LLMPERF_OK && !*line) {
+        fprintf(stderr, "llmperf: status %d without a message: this is a bug of llmperf\n",
+                (int)status);
+        return LLMPERF_E_BUG;
+    }
+    while (*line) {
+        size_t length = strcspn(line, "\n");
+        fprintf(stderr, "llmperf: %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return (int)status;
+}
+
+/* ---- specifications --------------------------------------------------------------------------------- */
+
+static void add_path(llmperf_spec_paths *paths, const char *folder, const char *below)
+{
+    const int most = (int)(sizeof paths->folder / sizeof *paths->folder);
+    if (!folder || !*folder || paths->count >= most)
+        return;
+    int length = snprintf(paths->folder[paths->count], LLMPERF_PATH_MAX, "%s%s", folder, below);
+    if (length > 0 && length < LLMPERF_PATH_MAX)
+        paths->count++;
+}
+
+void common_spec_paths(const common_arguments *arguments, llmperf_spec_paths *ret_paths)
+{
+    char program[LLMPERF_PATH_MAX];
+    memset(ret_paths, 0, sizeof *ret_paths);
+    add_path(ret_paths, arguments->specs, "");
+    add_path(ret_paths, getenv("LLMPERF_SPECS"), "");
+    const char *data = getenv("XDG_DATA_HOME");
+    if (data && data[0] == '/')
+        add_path(ret_paths, data, "/llmperf/specs");
+    else
+        add_path(ret_paths, getenv("HOME"), "/.local/share/llmperf/specs");
+    /* by the program's own place, so that a moved tree or package still finds its files: the
+     * prefix's share/ when installed, the source tree two levels up when not */
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length > 0) {
+        program[length] = '\0';
+        char *slash = strrchr(program, '/');
+        if (slash) {
+            *slash = '\0';
+            add_path(ret_paths, program, "/../share/llmperf/specs");
+            add_path(ret_paths, program, "/../../specs");
+        }
+    }
+    add_path(ret_paths, LLMPERF_DATA_FOLDER, "/specs");
+}
+
+llmperf_status common_load_model(const common_arguments *arguments, const char *name,
+                                 llmperf_model *ret_model, llmperf_error *error)
+{
+    llmperf_spec_paths paths;
+    char path[LLMPERF_PATH_MAX];
+    common_spec_paths(arguments, &paths);
+    llmperf_status status = llmperf_find_model(&paths, name, path, error);
+    return status == LLMPERF_OK ? llmperf_model_load(path, ret_model, error) : status;
+}
+
+llmperf_status common_load_hw(const common_arguments *arguments, const char *name,
+                              llmperf_hw *ret_hw, llmperf_error *error)
+{
+    llmperf_spec_paths paths;
+    char path[LLMPERF_PATH_MAX];
+    common_spec_paths(arguments, &paths);
+    llmperf_status status = llmperf_find_hw(&paths, name, path, error);
+    return status == LLMPERF_OK ? llmperf_hw_load(path, ret_hw, error) : status;
+}
+
+/* ---- workload ----------------------------------------------------------------------------------------- */
+
+static llmperf_status parse_dtype(const char *option_name, const char *text,
+                                  llmperf_dtype *ret_dtype, llmperf_error *error)
+{
+    if (!text)
+        return LLMPERF_OK;
+    *ret_dtype = llmperf_dtype_parse(text);
+    if (*ret_dtype != LLMPERF_DTYPE_NONE)
+        return LLMPERF_OK;
+    const char *near = llmperf_nearest(text, llmperf_dtype_names());
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "option '%s' takes a dtype such as bf16, fp16, fp8, int8, int4, nvfp4, "
+                        "mxfp4, q8_0, q4_0; found '%s'%s%s%s",
+                        option_name, text, near ? ", did you mean '" : "", near ? near : "",
+                        near ? "'?" : "");
+}
+
+static llmperf_status only_one(const char *name, int64_t degree, llmperf_error *error)
+{
+    if (degree <= 1)
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                        "option '--%s' is %lld; this version models only 1", name,
+                        (long long)degree);
+}
+
+llmperf_status common_workload(const common_arguments *a, llmperf_workload *ret_workload,
+                               llmperf_error *error)
+{
+    llmperf_workload w = {
+        .batch = a->batch,
+        .prompt = a->prompt,
+        .generate = a->generate,
+        .cached = a->cached,
+        .context = a->context,
+        .has_context = a->context_given,
+        .chunk = a->chunk,
+        .query = a->query,
+        .unfused = a->attention == 1,
+        .logits_all = a->logits == 1,
+        .split_qkv = a->split_qkv,
+        .tp = a->tp,
+        .memory_utilization = a->memory_utilization,
+        .reserve_bytes = a->reserve_bytes,
+        .has_reserve = a->reserve_given,
+        .kv_block = a->kv_block,
+        .tpot_s = a->tpot_s,
+        .ttft_s = a->ttft_s,
+        .price_usd_per_h = a->price_usd_per_h,
+        .confidence = a->confidence,
+    };
+    llmperf_status status = LLMPERF_OK, one;
+    const llmperf_status checks[] = {
+        parse_dtype("--weight-dtype", a->weight_dtype, &w.weight_dtype, error),
+        parse_dtype("--act-dtype", a->act_dtype, &w.act_dtype, error),
+        parse_dtype("--kv-dtype", a->kv_dtype, &w.kv_dtype, error),
+        only_one("pp", a->pp, error),
+        only_one("ep", a->ep, error),
+        only_one("dp", a->dp, error),
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        one = checks[i];
+        status = status == LLMPERF_OK ? one : status;
+    }
+    if (status == LLMPERF_OK && a->calibration && strcmp(a->calibration, "none") != 0)
+        status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                              "option '--calibration' is '%s'; this version reads no calibrations, "
+                              "none is allowed",
+                              a->calibration);
+    if (status == LLMPERF_OK)
+        *ret_workload = w;
+    return status;
+}
+
+/* ---- output ------------------------------------------------------------------------------------------- */
+
+llmperf_status common_open_output(const common_arguments *arguments, common_output *ret_output,
+                                  llmperf_error *error)
+{
+    common_output o = {.file = stdout, .format = COMMON_FORMATS[arguments->format]};
+    struct stat info;
+    if (!arguments->output) {
+        o.terminal = isatty(STDOUT_FILENO);
+        *ret_output = o;
+        return LLMPERF_OK;
+    }
+    o.path = arguments->output;
+    const char *by_suffix = llmperf_format_of_suffix(o.path);
+    if (!arguments->format_given && by_suffix)
+        o.format = by_suffix;
+    bool special = stat(o.path, &info) == 0 && !S_ISREG(info.st_mode);
+    if (special && S_ISDIR(info.st_mode))
+        return llmperf_fail(error, LLMPERF_E_IO, "cannot write '%s': it is a folder", o.path);
+    /* a device or pipe is written to directly; a file is replaced once complete */
+    if (special)
+        snprintf(o.aside, sizeof o.aside, "%s", o.path);
+    else
+        snprintf(o.aside, sizeof o.aside, "%s.part-%ld", o.path, (long)getpid());
+    o.file = fopen(o.aside, "w");
+    if (!o.file)
+        return llmperf_fail(error, LLMPERF_E_IO, "cannot create '%s': %s", o.path, strerror(errno));
+    *ret_output = o;
+    return LLMPERF_OK;
+}
+
+llmperf_status common_close_output(common_output *output, bool keep, llmperf_error *error)
+{
+    const char *name = output->path ? output->path : "standard output";
+    errno = 0;
+    bool failed = ferror(output->file) != 0;
+    failed |= fflush(output->file) != 0;
+    int code = errno;
+    if (!output->path)
+        return failed && keep ? llmperf_fail(error, LLMPERF_E_IO, "cannot write to %s: %s", name,
+                                             strerror(code ? code : EIO))
+                              : LLMPERF_OK;
+    failed |= fclose(output->file) != 0;
+    code = code ? code : errno;
+    bool aside = strcmp(output->aside, output->path) != 0;
+    if (!failed && keep && aside && rename(output->aside, output->path) != 0) {
+        code = errno;
+        failed = true;
+    }
+    if ((failed || !keep) && aside)
+        unlink(output->aside);
+    if (failed && keep)
+        return llmperf_fail(error, LLMPERF_E_IO, "cannot write '%s': %s", name,
+                            strerror(code ? code : EIO));
+    return LLMPERF_OK;
+}
+
+/* ---- commands that a report proposes -------------------------------------------------------------------- */
+
+void common_quote(const char *text, char *buffer, size_t size)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./_-";
+    size_t used = 0;
+    if (*text && text[strspn(text, plain)] == '\0') {
+        snprintf(buffer, size, "%s", text);
+        return;
+    }
+    if (size < 8) {
+        if (size)
+            buffer[0] = '\0';
+        return;
+    }
+    buffer[used++] = '\'';
+    for (; *text && used + 6 < size; text++) {
+        if (*text == '\'') {
+            memcpy(buffer + used, "'\\''", 4);
+            used += 4;
+        } else if ((unsigned char)*text >= 0x20 && *text != 0x7f) {
+            buffer[used++] = *text;
+        }
+    }
+    buffer[used++] = '\'';
+    buffer[used] = '\0';
+}
+
+static bool is_output_option(const char *word, bool *ret_takes_next)
+{
+    *ret_takes_next = strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0 ||
+                      strcmp(word, "--format") == 0;
+    return *ret_takes_next || strncmp(word, "--output=", 9) == 0 ||
+           strncmp(word, "--format=", 9) == 0 || strncmp(word, "-o", 2) == 0;
+}
+
+void common_quote_options(int argc, char **argv, const option_result *result, char *buffer,
+                          size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int i = 1; i < argc; i++) {
+        bool positional = false, takes_next;
+        for (int k = 0; k < result->positional_count; k++)
+            positional |= result->positional[k] == argv[i];
+        if (positional || strcmp(argv[i], "--") == 0)
+            continue;
+        if (is_output_option(argv[i], &takes_next)) {
+            i += takes_next;
+            continue;
+        }
+        char word[512];
+        common_quote(argv[i], word, sizeof word);
+        int length = snprintf(buffer + used, size - used, "%s%s", used ? " " : "", word);
+        if (length < 0 || (size_t)length >= size - used)
+            break;
+        used += (size_t)length;
+    }
+}

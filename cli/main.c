@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of subcommands; nothing is computed here. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "common.h"
+
+enum { COMMANDS_MAX = 16 };
+
+static const option_command *const COMMANDS[] = {
+    &COMMAND_PREDICT,
+    &COMMAND_LAYERS,
+    &COMMAND_SPECS,
+};
+
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+
+/* The table by value, ended by a NULL name, as the printers of option.h take it. */
+static void copy_table(option_command table[COMMANDS_MAX])
+{
+    memset(table, 0, sizeof(option_command) * COMMANDS_MAX);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        table[i] = *COMMANDS[i];
+}
+
+static int print_overview(FILE *out)
+{
+    option_command table[COMMANDS_MAX];
+    copy_table(table);
+    option_print_overview(out, table);
+    return 0;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *words[COMMAND_COUNT + 1];
+    llmperf_error error = {0};
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        words[i] = COMMANDS[i]->name;
+    words[COMMAND_COUNT] = NULL;
+    const char *near = llmperf_nearest(name, words);
+    llmperf_status status = llmperf_fail(
+        &error, LLMPERF_E_USAGE, "command '%s' is not known%s%s%s; 'llmperf --help' lists them",
+        name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return common_report(status, &error);
+}
+
+/* For `meson install`: the man pages and completions that the option tables describe. */
+static int print_generated(int argc, char **argv)
+{
+    option_command table[COMMANDS_MAX];
+    copy_table(table);
+    const char *what = argc > 2 ? argv[2] : "";
+    if (strcmp(what, "bash") == 0) {
+        option_print_bash(stdout, table);
+    } else if (strcmp(what, "zsh") == 0) {
+        option_print_zsh(stdout, table);
+    } else if (strcmp(what, "man") == 0) {
+        const option_command *one = NULL;
+        for (int i = 0; argc > 3 && i < COMMAND_COUNT; i++)
+            if (strcmp(argv[3], COMMANDS[i]->name) == 0)
+                one = COMMANDS[i];
+        if (argc > 3 && !one)
+            return unknown_command(argv[3]);
+        option_print_man(stdout, table, one, llmperf_version());
+    } else {
+        llmperf_error error = {0};
+        return common_report(llmperf_fail(&error, LLMPERF_E_USAGE,
+                                          "'--generate %s'; bash, zsh or man [COMMAND] is allowed",
+                                          what),
+                             &error);
+    }
+    return fflush(stdout) == 0 ? 0 : LLMPERF_E_IO;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_DFL); /* `llmperf ... | head` ends quietly */
+    if (argc < 2) {
+        print_overview(stderr);
+        return LLMPERF_E_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        (strcmp(argv[1], "help") == 0 && argc == 2))
+        return print_overview(stdout);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("llmperf %s\n", llmperf_version());
+        return 0;
+    }
+    if (strcmp(argv[1], "--generate") == 0)
+        return print_generated(argc, argv);
+    if (strcmp(argv[1], "help") == 0) { /* help COMMAND */
+        for (int i = 0; i < COMMAND_COUNT; i++)
+            if (strcmp(argv[2], COMMANDS[i]->name) == 0) {
+                option_print_help(stdout, COMMANDS[i]);
+                return 0;
+            }
+        return unknown_command(argv[2]);
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[1], COMMANDS[i]->name) == 0)
+            return COMMANDS[i]->run(argc - 1, argv + 1);
+    return unknown_command(argv[1]);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that libllmperf offers. */
+#ifndef LLMPERF_LLMPERF_H
+#define LLMPERF_LLMPERF_H
+
+#include "llmperf/base.h"
+#include "llmperf/calib.h"
+#include "llmperf/op.h"
+#include "llmperf/predict.h"
+#include "llmperf/report.h"
+#include "llmperf/spec.h"
+
+#endif

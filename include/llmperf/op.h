@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * llmperf_op, the common currency: a model emits operators, a backend times them, a fit compares
+ * the time formula with the timings, a prediction sums the formula over the operators.
+ */
+#ifndef LLMPERF_OP_H
+#define LLMPERF_OP_H
+
+#include "llmperf/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Number formats of weights, activations, KV cache and arithmetic. */
+typedef enum llmperf_dtype {
+    LLMPERF_DTYPE_NONE = 0, /* not said */
+    LLMPERF_DTYPE_FP64,
+    LLMPERF_DTYPE_FP32,
+    LLMPERF_DTYPE_TF32,
+    LLMPERF_DTYPE_BF16,
+    LLMPERF_DTYPE_FP16,
+    LLMPERF_DTYPE_FP8,   /* e4m3 or e5m2 */
+    LLMPERF_DTYPE_INT8,
+    LLMPERF_DTYPE_INT4,  /* 4.0 bits: scales not included */
+    LLMPERF_DTYPE_FP6,
+    LLMPERF_DTYPE_NVFP4, /* 4.5 bits: an fp8 scale per 16 elements */
+    LLMPERF_DTYPE_MXFP4, /* 4.25 bits: an e8m0 scale per 32 elements */
+    LLMPERF_DTYPE_Q8_0,  /* 8.5 bits: an fp16 scale per 32 elements */
+    LLMPERF_DTYPE_Q4_0,  /* 4.5 bits: an fp16 scale per 32 elements */
+    LLMPERF_DTYPE_COUNT
+} llmperf_dtype;
+
+/* Our name of a dtype, "bf16"; "none" for LLMPERF_DTYPE_NONE. Static storage. */
+LLMPERF_API const char *llmperf_dtype_name(llmperf_dtype dtype);
+
+/* Effective bits of one element, scales included. */
+LLMPERF_API double llmperf_dtype_bits(llmperf_dtype dtype);
+
+/* Reads any spelling found in public files ("bfloat16", "torch.float16", "float8_e4m3fn", "fp4"),
+ * case-insensitively; LLMPERF_DTYPE_NONE when unknown. */
+LLMPERF_API llmperf_dtype llmperf_dtype_parse(const char *text);
+
+/* NULL-terminated list of our names, for messages and completion. Static storage. */
+LLMPERF_API const char *const *llmperf_dtype_names(void);
+
+typedef enum llmperf_op_kind {
+    LLMPERF_KIND_GEMM,        /* (m x k) times (k x n) with resident weights */
+    LLMPERF_KIND_ATTENTION,   /* fused core, or one of the unfused batched products */
+    LLMPERF_KIND_ELEMENTWISE, /* norm, rope, activation, residual, softmax */
+    LLMPERF_KIND_GATHER,      /* embedding look-up */
+    LLMPERF_KIND_SCAN,        /* state-space and linear attention */
+    LLMPERF_KIND_COLLECTIVE,
+    LLMPERF_KIND_COUNT
+} llmperf_op_kind;
+
+typedef enum llmperf_op_group {
+    LLMPERF_GROUP_DENSE, /* every weight GEMM */
+    LLMPERF_GROUP_ATTENTION,
+    LLMPERF_GROUP_OTHER,
+    LLMPERF_GROUP_COUNT
+} llmperf_op_group;
+
+typedef enum llmperf_regime {
+    LLMPERF_REGIME_NONE,    /* everything but attention and scans */
+    LLMPERF_REGIME_PREFILL, /* no cached tokens */
+    LLMPERF_REGIME_EXTEND,  /* several query tokens over cached ones: chunks, verification */
+    LLMPERF_REGIME_DECODE,  /* one query token per sequence */
+    LLMPERF_REGIME_COUNT
+} llmperf_regime;
+
+/* What an operator is; llmperf_op_name() gives the contract's name. */
+typedef enum llmperf_op_id {
+    LLMPERF_OP_EMBED,
+    LLMPERF_OP_EMBED_PROJECT, /* tables narrower than the model (OPT-350m) */
+    LLMPERF_OP_NORM,
+    LLMPERF_OP_ATTN_QKV,
+    LLMPERF_OP_ATTN_Q,
+    LLMPERF_OP_ATTN_K,
+    LLMPERF_OP_ATTN_V,
+    LLMPERF_OP_ROPE,
+    LLMPERF_OP_ATTN_CORE,
+    LLMPERF_OP_ATTN_SCORES,
+    LLMPERF_OP_ATTN_SOFTMAX,
+    LLMPERF_OP_ATTN_VALUES,
+    LLMPERF_OP_ATTN_OUT,
+    LLMPERF_OP_RESIDUAL,
+    LLMPERF_OP_MLP_GATE_UP,
+    LLMPERF_OP_MLP_UP,
+    LLMPERF_OP_MLP_ACT,
+    LLMPERF_OP_MLP_DOWN,
+    LLMPERF_OP_HEAD_PROJECT,
+    LLMPERF_OP_LM_HEAD,
+    LLMPERF_OP_COMM_EMBED,
+    LLMPERF_OP_COMM_ATTN,
+    LLMPERF_OP_COMM_MLP,
+    LLMPERF_OP_COMM_LOGITS,
+    LLMPERF_OP_COUNT
+} llmperf_op_id;
+
+typedef enum llmperf_collective {
+    LLMPERF_COLLECTIVE_NONE,
+    LLMPERF_COLLECTIVE_ALL_REDUCE,
+    LLMPERF_COLLECTIVE_ALL_GATHER,
+} llmperf_collective;
+
+/*
+ * One operator of one step on ONE device. Every quantity is for ONE launch; the step runs it
+ * `repeat` times (layers of one shape). FMA = 2 flop; bytes cross the device's memory once.
+ *   gemm:       flop = 2 m n k; weight = n k w; input = m k a; output = m n a
+ *   attention:  m = n = k = 0; input = q, output = result, K and V only in kv_read and kv_write
+ *   collective: link_bytes = what each device sends over its link (bus bytes), no memory bytes
+ */
+typedef struct llmperf_op {
+    uint8_t id;         /* llmperf_op_id */
+    uint8_t kind;       /* llmperf_op_kind */
+    uint8_t group;      /* llmperf_op_group */
+    uint8_t regime;     /* llmperf_regime */
+    uint8_t dtype;      /* llmperf_dtype the arithmetic runs in */
+    uint8_t collective; /* llmperf_collective */
+    /* 1 = a launch of its own; 0 = rides in its neighbour's (the residual add inside a norm) */
+    uint8_t launches;
+    uint8_t unused;  /* 0; keeps the struct free of padding, so that ops compare as bytes */
+    int64_t devices; /* that take part in a collective, else 1 */
+    double repeat;
+    double m, n, k; /* gemm only, else 0; m may be a fraction (expected tokens per expert) */
+    double flop;
+    double weight_bytes, input_bytes, output_bytes, kv_read_bytes, kv_write_bytes;
+    double bytes; /* sum of the five above */
+    double link_bytes;
+    /* attention only: what the work-item and extend terms need */
+    double sequences, query_tokens, past_tokens, kv_heads;
+} llmperf_op;
+
+LLMPERF_API const char *llmperf_op_name(llmperf_op_id id);
+/* The id of a contract name; LLMPERF_OP_COUNT when there is none. */
+LLMPERF_API llmperf_op_id llmperf_op_parse(const char *name);
+LLMPERF_API const char *llmperf_kind_name(llmperf_op_kind kind);
+LLMPERF_API const char *llmperf_group_name(llmperf_op_group group);
+/* NULL for LLMPERF_REGIME_NONE. */
+LLMPERF_API const char *llmperf_regime_name(llmperf_regime regime);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

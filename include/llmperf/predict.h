@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From specifications to numbers: a workload and a deployment, the operators of a step, memory,
+ * the compute-bound batch, and the whole prediction.
+ */
+#ifndef LLMPERF_PREDICT_H
+#define LLMPERF_PREDICT_H
+
+#include "llmperf/calib.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is asked. Zero means default; the has_ flags are for values whose zero means something. */
+typedef struct llmperf_workload {
+    int64_t batch;    /* sequences decoded together; 1 */
+    int64_t prompt;   /* prompt tokens of each; 1024 */
+    int64_t generate; /* new tokens of each; 256 */
+    int64_t cached;   /* prompt tokens that a prefix cache already holds; 0 */
+    int64_t context;  /* tokens cached when a decode step starts; prompt + generate / 2 */
+    bool has_context;
+    int64_t chunk; /* most prefill tokens in a step; 8192 */
+    int64_t query; /* query tokens per sequence of a decode step (verification); 1 */
+
+    llmperf_dtype weight_dtype; /* of dense weights; the checkpoint's */
+    llmperf_dtype act_dtype;    /* the file's dtype */
+    llmperf_dtype kv_dtype;     /* the checkpoint's scheme, else the activations' */
+    bool unfused;    /* attention as two batched products and a softmax, scores in memory */
+    bool logits_all; /* LM head for every token instead of the last of each prompt */
+    bool split_qkv;  /* three projections instead of one */
+
+    int64_t tp;                /* tensor-parallel degree; 1 */
+    double memory_utilization; /* engine's share of usable memory; 0.9 */
+    double reserve_bytes;      /* context and libraries; 1 GiB */
+    bool has_reserve;
+    int64_t kv_block; /* tokens per KV cache block; 16 */
+
+    double tpot_s, ttft_s;  /* targets; 0 = none */
+    double price_usd_per_h; /* of one device; 0 = the part's, if it has one */
+    double confidence;      /* of intervals; 0.9 */
+} llmperf_workload;
+
+/*
+ * A model on a part under a workload, resolved and checked: defaults filled in, formats and the
+ * arithmetic dtype chosen, sharding legal. Borrows model, hw (NULL = counting only) and calib
+ * (NULL = ideal); they must outlive it. Read-only afterwards, so threads may share it.
+ */
+typedef struct llmperf_case {
+    const llmperf_model *model;
+    const llmperf_hw *hw;
+    const llmperf_calib *calib;
+    llmperf_workload workload; /* every default filled in */
+
+    double weight_bytes_per[LLMPERF_WEIGHT_COUNT]; /* bytes of one weight, by class */
+    double act_bytes_per, kv_bytes_per;
+    uint8_t weight_dtype[LLMPERF_WEIGHT_COUNT];
+    uint8_t gemm_dtype[LLMPERF_WEIGHT_COUNT]; /* arithmetic of a GEMM with weights of the class */
+    uint8_t attention_dtype, vector_dtype;
+    llmperf_notes notes;
+} llmperf_case;
+
+/* Errors: LLMPERF_E_USAGE for an illegal degree or a value the model forbids (legal ones listed),
+ * LLMPERF_E_UNSUPPORTED when the part has no usable peak or no link for tp > 1. */
+LLMPERF_API llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *model,
+                                             const llmperf_hw *hw, const llmperf_calib *calib,
+                                             const llmperf_workload *workload,
+                                             llmperf_error *error);
+
+/* ---- operators of a step ---------------------------------------------------------------------- */
+
+/* Sequences of one step that are alike: each brings `query` new tokens after `past` cached ones;
+ * `logits` rows of the LM head are computed for all of them together. */
+typedef struct llmperf_segment {
+    int64_t sequences, query, past, logits;
+} llmperf_segment;
+
+/* Enough for every step of a model with this many layer shapes. */
+#define LLMPERF_OPS_PER_LAYER_KIND 32
+#define LLMPERF_SEGMENTS_MAX 4
+#define LLMPERF_OPS_MAX (LLMPERF_LAYER_KINDS_MAX * LLMPERF_OPS_PER_LAYER_KIND + 16)
+
+/*
+ * The operators of one step that runs `segments` together, on one device.
+ *   ret_ops:  at least LLMPERF_OPS_MAX, or what llmperf_emit_capacity() says
+ *   returns:  their number
+ *   source:   docs/model.md, "Operators"
+ */
+LLMPERF_API int llmperf_emit(const llmperf_case *c, const llmperf_segment *segments,
+                             int segment_count, llmperf_op *ret_ops);
+LLMPERF_API int llmperf_emit_capacity(const llmperf_case *c);
+
+/* The one segment of a decode step at a batch and a context (cached tokens). */
+LLMPERF_API llmperf_segment llmperf_decode_segment(const llmperf_case *c, int64_t batch,
+                                                   int64_t past);
+
+/* Sums over the operators of a step (or of several), times repeat. */
+typedef struct llmperf_total {
+    double flop, weight_bytes, input_bytes, output_bytes, kv_read_bytes, kv_write_bytes, bytes;
+    double link_bytes;
+    double time_s; /* 0 without hardware, like all below */
+    double compute_s, memory_s; /* sums of the terms */
+    double launch_s; /* sum of launch times but for collectives */
+    double link_s;   /* time of collectives */
+    double group_s[LLMPERF_GROUP_COUNT]; /* time - launch of the group, collectives apart */
+    double group_compute_s[LLMPERF_GROUP_COUNT], group_memory_s[LLMPERF_GROUP_COUNT];
+    double bound_s[LLMPERF_BOUND_COUNT]; /* time of the operators by what bounds them */
+} llmperf_total;
+
+/* Adds op->repeat x `times` launches of one operator; time NULL = counted only. */
+LLMPERF_API void llmperf_total_add(llmperf_total *total, const llmperf_op *op,
+                                   const llmperf_time *time, double times);
+
+/* Emits, times and sums one step. ret_ops and ret_times (LLMPERF_OPS_MAX, may be NULL) receive the
+ * operators. No allocation. Returns the number of operators. */
+LLMPERF_API int llmperf_step(const llmperf_case *c, const llmperf_segment *segments,
+                             int segment_count, llmperf_op *ret_ops, llmperf_time *ret_times,
+                             llmperf_total *ret_total);
+
+/*
+ * Calls `visit` for each distinct step of the prefill of `batch` prompts in steps of at most
+ * `chunk` tokens, with the number of times it runs. Tokens are taken prompt after prompt, so a
+ * step may end one prompt, hold several and begin another (up to three segments).
+ */
+typedef void (*llmperf_prefill_visit)(const llmperf_segment *segments, int segment_count,
+                                      double times, void *context);
+LLMPERF_API void llmperf_prefill_steps(const llmperf_case *c, int64_t batch, int64_t chunk,
+                                       llmperf_prefill_visit visit, void *context);
+
+/* Sum over the whole prefill of `batch` prompts. Returns the number of steps. */
+LLMPERF_API double llmperf_prefill_total(const llmperf_case *c, int64_t batch,
+                                         llmperf_total *ret_total);
+
+/* Arithmetic of operands a and b on hw: the smallest peak of the part that holds both. Without hw
+ * every dtype counts as present. LLMPERF_DTYPE_NONE: no usable peak. */
+LLMPERF_API llmperf_dtype llmperf_compute_dtype(const llmperf_hw *hw, llmperf_dtype a,
+                                                llmperf_dtype b);
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+typedef struct llmperf_memory {
+    double weight_bytes, kv_bytes, state_bytes, activation_bytes, reserved_bytes, total_bytes;
+    double capacity_bytes;
+    bool fits;
+    int64_t max_batch;          /* whose prompt + generated tokens fit; 0 = not even one */
+    int64_t max_context_tokens; /* per sequence at the asked batch; 0 = none */
+} llmperf_memory;
+
+/* Per device. Needs hw. */
+LLMPERF_API void llmperf_memory_of(const llmperf_case *c, llmperf_memory *ret_memory);
+/* Parts of it. */
+LLMPERF_API double llmperf_weight_bytes(const llmperf_case *c); /* per device */
+LLMPERF_API double llmperf_kv_bytes(const llmperf_case *c, int64_t batch, int64_t tokens);
+LLMPERF_API double llmperf_activation_bytes(const llmperf_case *c, int64_t batch, int64_t prompt);
+
+/* KV bytes of one more token, whole model, one sequence, at `bytes_per_element`: below every
+ * window, and beyond all windows. */
+LLMPERF_API double llmperf_kv_bytes_per_token(const llmperf_model *model, double bytes_per_element);
+LLMPERF_API double llmperf_kv_bytes_per_token_long(const llmperf_model *model,
+                                                   double bytes_per_element);
+/* Weights of the whole model as the case holds them (or as the file does, c NULL). */
+LLMPERF_API double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_case *c);
+
+/* ---- compute-bound batch ------------------------------------------------------------------------ */
+
+/* From this batch on compute takes at least as long as memory. */
+typedef struct llmperf_crossing {
+    bool exists;
+    int64_t batch;
+    double exact;   /* before rounding up */
+    char why[128];  /* where it does not exist */
+} llmperf_crossing;
+
+typedef struct llmperf_op_crossing {
+    uint8_t id; /* llmperf_op_id */
+    double n, k;
+    llmperf_crossing crossing;
+} llmperf_op_crossing;
+
+#define LLMPERF_CROSSINGS_MAX 64
+
+typedef struct llmperf_crossings {
+    llmperf_crossing dense, step;
+    int op_count;
+    llmperf_op_crossing op[LLMPERF_CROSSINGS_MAX]; /* distinct dense operators */
+} llmperf_crossings;
+
+/*
+ * Smallest m with 2 m n k / peak >= bytes / bandwidth of one GEMM, closed form:
+ *   m* = w n k / (2 n k / R - a (n + k)), R = peak / bandwidth; none if the divisor is <= 0.
+ *   w, a: bytes per weight and activation element.  source: docs/model.md
+ */
+LLMPERF_API llmperf_crossing llmperf_gemm_crossing(double n, double k, double w, double a,
+                                                   double peak_flop_per_s, double bytes_per_s);
+
+/* Decode, at the case's context. calib NULL = from the datasheet. Needs hw. */
+LLMPERF_API void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
+                                      llmperf_crossings *ret_crossings);
+
+/* ---- the whole prediction ------------------------------------------------------------------------ */
+
+typedef enum llmperf_estimate_kind {
+    LLMPERF_ESTIMATE_BOUND,
+    LLMPERF_ESTIMATE_BORROWED,
+    LLMPERF_ESTIMATE_CALIBRATED,
+} llmperf_estimate_kind;
+
+LLMPERF_API const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind);
+
+/* A predicted time or rate with its interval. For a bound: a time's value = low, a rate's = high. */
+typedef struct llmperf_estimate {
+    double value, low, high;
+} llmperf_estimate;
+
+/* Published spread of measured / roofline, 95th percentile, by class. docs/model.md, "Bounds". */
+typedef enum llmperf_spread_class {
+    LLMPERF_SPREAD_DECODE_STEP,
+    LLMPERF_SPREAD_PREFILL_STEP,
+    LLMPERF_SPREAD_COUNT
+} llmperf_spread_class;
+LLMPERF_API double llmperf_spread(llmperf_spread_class spread);
+
+typedef struct llmperf_phase {
+    llmperf_estimate time_s, tokens_per_s;
+    llmperf_total total;
+    uint8_t bound; /* llmperf_bound under which most of the time is spent */
+} llmperf_phase;
+
+typedef struct llmperf_share {
+    double dense, attention, other, launch, link, host; /* of a decode step; sum to 1 */
+} llmperf_share;
+
+/* What attention takes of the throughput that batching gains (docs/model.md, "Batching"). */
+typedef struct llmperf_batching {
+    int64_t batch;        /* at which it is taken: the asked one, or memory's limit at batch 1 */
+    double taken, taken_long; /* fractions, at the context and at four times it */
+} llmperf_batching;
+
+typedef struct llmperf_prediction {
+    const llmperf_case *c; /* borrowed */
+    llmperf_params params;
+    llmperf_memory memory;
+    llmperf_estimate_kind kind;
+    llmperf_phase prefill, decode;
+    double prefill_steps;
+    llmperf_share share;
+    llmperf_estimate tokens_per_s_per_seq;
+    llmperf_estimate ttft_s, ttft_batch_s, tpot_s, e2e_s;
+    llmperf_crossings datasheet, calibrated;
+    bool has_calibrated;
+    int64_t latency_knee_batch;
+    bool has_knee;
+    llmperf_batching batching;
+    int64_t max_batch_at_tpot; /* valid with a TPOT target */
+    llmperf_estimate tpot_at_max_batch_s;
+    bool limited_by_memory;
+    bool has_cost, has_energy;
+    double cost_usd_per_mtok, energy_wh_per_mtok;
+    /* where it does not fit: what would */
+    int64_t fitting_tp;                /* smallest legal degree that fits; 0 = none tried fits */
+    llmperf_dtype fitting_weight_dtype; /* NONE = none of fp8, int4 fits */
+    int64_t fitting_context;           /* tokens per sequence at this batch; 0 = none */
+    llmperf_notes notes;
+} llmperf_prediction;
+
+/* Needs hw. A deployment that does not fit is predicted all the same (memory.fits says so).
+ * Errors: LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
+                                           llmperf_error *error);
+
+/* Decode step time at a batch and the case's context. */
+LLMPERF_API double llmperf_tpot(const llmperf_case *c, int64_t batch);
+
+/* Lines on what the numbers leave out. */
+LLMPERF_API void llmperf_not_modelled(const llmperf_case *c, llmperf_notes *ret_notes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a model and a part are: typed values read from YAML or a Hugging Face config.json.
+ */
+#ifndef LLMPERF_SPEC_H
+#define LLMPERF_SPEC_H
+
+#include "llmperf/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LLMPERF_NAME_MAX 96
+#define LLMPERF_TEXT_MAX 384
+#define LLMPERF_PATH_MAX 4096
+#define LLMPERF_NOTES_MAX 16
+#define LLMPERF_ALIASES_MAX 24
+#define LLMPERF_LAYER_KINDS_MAX 64
+
+/* Lines for a person: what was assumed, what is suspicious. */
+typedef struct llmperf_notes {
+    int count;
+    char text[LLMPERF_NOTES_MAX][LLMPERF_TEXT_MAX];
+} llmperf_notes;
+
+/* Adds a line (cut to size); further ones than LLMPERF_NOTES_MAX are dropped. */
+LLMPERF_API void llmperf_note(llmperf_notes *notes, const char *format, ...) LLMPERF_PRINTF(2, 3);
+
+/* ---- model ---------------------------------------------------------------------------------- */
+
+typedef enum llmperf_norm_kind {
+    LLMPERF_NORM_RMS,        /* one weight per channel */
+    LLMPERF_NORM_LAYER,      /* weight and bias */
+    LLMPERF_NORM_LAYER_NOBIAS,
+    LLMPERF_NORM_BARE,       /* no weights */
+} llmperf_norm_kind;
+
+typedef enum llmperf_qk_norm {
+    LLMPERF_QK_NORM_NONE,
+    LLMPERF_QK_NORM_HEAD, /* one weight per channel of a head, shared by the heads */
+    LLMPERF_QK_NORM_FULL, /* one weight per channel of all heads */
+    LLMPERF_QK_NORM_PER_HEAD, /* a weight per channel and head, normed head by head */
+} llmperf_qk_norm;
+
+/* Self-attention: MHA (kv_heads = heads), GQA, MQA (kv_heads = 1). */
+typedef struct llmperf_attention {
+    int64_t heads, kv_heads;
+    int64_t head_dim;  /* of q and k */
+    int64_t value_dim; /* of v; equals head_dim but for a few models */
+    int64_t window;    /* keys a query sees at most; 0 = all */
+    bool qkv_bias, out_bias;
+    bool rope; /* rotary positions (an elementwise pass over q and k) */
+    uint8_t qk_norm; /* llmperf_qk_norm */
+} llmperf_attention;
+
+/* Feed-forward network: gated = gate and up projections side by side, else up alone. */
+typedef struct llmperf_mlp {
+    int64_t ffn;
+    bool gated;
+    bool up_bias, down_bias;
+} llmperf_mlp;
+
+/* `count` layers of one shape. */
+typedef struct llmperf_layer {
+    int64_t count;
+    int64_t norms; /* hidden-wide norms in the layer: 2, 1 (parallel blocks), 4 (Gemma 2) */
+    bool parallel; /* attention and FFN read the same normed input, one residual add */
+    llmperf_attention attention;
+    llmperf_mlp mlp;
+} llmperf_layer;
+
+/* Classes of weights that a checkpoint may hold in different formats. */
+typedef enum llmperf_weight_class {
+    LLMPERF_WEIGHT_EMBEDDING, /* token (and learned position) embeddings; also a tied head */
+    LLMPERF_WEIGHT_HEAD,
+    LLMPERF_WEIGHT_ATTENTION,
+    LLMPERF_WEIGHT_MLP,
+    LLMPERF_WEIGHT_OTHER, /* norms and biases */
+    LLMPERF_WEIGHT_COUNT
+} llmperf_weight_class;
+
+typedef struct llmperf_model {
+    char name[LLMPERF_NAME_MAX];
+    char architecture[LLMPERF_NAME_MAX]; /* model_type of the config, or "ad hoc" */
+    char source[LLMPERF_TEXT_MAX];       /* where the facts come from */
+    int alias_count;
+    char aliases[LLMPERF_ALIASES_MAX][LLMPERF_NAME_MAX];
+
+    int64_t hidden, vocab;
+    int64_t embedding_dim;       /* width of the embedding table; hidden unless projected (OPT-350m) */
+    int64_t position_embeddings; /* rows of a learned position table; 0 = none */
+    int64_t max_context;         /* trained context; 0 = not said */
+    bool tied;                   /* LM head is the embedding table */
+    bool head_bias;
+    bool embedding_norm;         /* a norm right after the embedding (BLOOM) */
+    bool final_norm;
+    uint8_t norm; /* llmperf_norm_kind */
+
+    int layer_kind_count;
+    llmperf_layer layers[LLMPERF_LAYER_KINDS_MAX]; /* the layer plan, by shape */
+
+    uint8_t dtype;     /* llmperf_dtype of the file (activations follow it) */
+    uint8_t kv_dtype;  /* the checkpoint's own scheme, or NONE */
+    /* format of each class of weights and its effective bits per weight */
+    uint8_t weight_dtype[LLMPERF_WEIGHT_COUNT];
+    double weight_bits[LLMPERF_WEIGHT_COUNT];
+
+    int64_t published_params; /* from the source, for checks; 0 = not said */
+    char not_counted[LLMPERF_TEXT_MAX]; /* towers, MTP layers ... that the numbers leave out */
+    llmperf_notes notes;
+} llmperf_model;
+
+/* Exact parameters by class; the sum of all is the model's count. */
+typedef struct llmperf_params {
+    int64_t by_class[LLMPERF_WEIGHT_COUNT];
+    int64_t total;
+    int64_t embedding; /* token and position tables: what a step does not stream */
+} llmperf_params;
+
+LLMPERF_API llmperf_params llmperf_model_params(const llmperf_model *model);
+
+/* Number of layers of all kinds. */
+LLMPERF_API int64_t llmperf_model_layers(const llmperf_model *model);
+
+/* Checks what every function below relies on (dimensions in range, heads a multiple of KV heads
+ * ...). Readers call it; call it for a model filled in by hand. Errors: LLMPERF_E_SPEC. */
+LLMPERF_API llmperf_status llmperf_model_check(const llmperf_model *model, llmperf_error *error);
+
+/* Reads a model file: our YAML, or a Hugging Face config.json (also a folder that holds one).
+ * Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position, LLMPERF_E_UNSUPPORTED for an architecture
+ * or feature that is not counted (by name). */
+LLMPERF_API llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model,
+                                              llmperf_error *error);
+
+/* The same from memory; `name` stands for the file in messages. */
+LLMPERF_API llmperf_status llmperf_model_load_text(const char *name, const char *text, size_t size,
+                                                   llmperf_model *ret_model, llmperf_error *error);
+
+/* ---- hardware ------------------------------------------------------------------------------- */
+
+typedef enum llmperf_confidence {
+    LLMPERF_CONFIDENCE_NONE,
+    LLMPERF_CONFIDENCE_READ,     /* read in the named text */
+    LLMPERF_CONFIDENCE_MIRRORED, /* from a copy of it */
+    LLMPERF_CONFIDENCE_DERIVED,  /* computed, scaled or halved */
+} llmperf_confidence;
+
+/* Fields of a hardware file that may have a source of their own. */
+typedef enum llmperf_hw_field {
+    LLMPERF_HW_DEFAULT, /* the whole file */
+    LLMPERF_HW_PEAK,
+    LLMPERF_HW_MEMORY,
+    LLMPERF_HW_MEMORY_USABLE,
+    LLMPERF_HW_BANDWIDTH,
+    LLMPERF_HW_BANDWIDTH_ACHIEVABLE,
+    LLMPERF_HW_L2,
+    LLMPERF_HW_UNITS,
+    LLMPERF_HW_CLOCK,
+    LLMPERF_HW_LAUNCH,
+    LLMPERF_HW_LINK,
+    LLMPERF_HW_NODES,
+    LLMPERF_HW_PCIE,
+    LLMPERF_HW_POWER,
+    LLMPERF_HW_PRICE,
+    LLMPERF_HW_FIELD_COUNT
+} llmperf_hw_field;
+
+LLMPERF_API const char *llmperf_hw_field_name(llmperf_hw_field field);
+LLMPERF_API const char *llmperf_confidence_name(llmperf_confidence confidence);
+
+typedef struct llmperf_provenance {
+    uint8_t confidence; /* llmperf_confidence */
+    char source[LLMPERF_TEXT_MAX];
+} llmperf_provenance;
+
+/* A way between devices. bytes_per_s is per direction and device. */
+typedef struct llmperf_link {
+    char kind[24]; /* "nvlink", "xgmi", "pcie", "infiniband" ...; "" = none */
+    double bytes_per_s;
+    double latency_s;
+    bool latency_assumed; /* the documented default of its kind, not the file's */
+    int64_t domain;       /* devices that reach each other over it; 0 = not said */
+} llmperf_link;
+
+typedef struct llmperf_hw {
+    /* dense peak per dtype, flop/s (an integer operation counts as one flop); 0 = none */
+    double peak_flop_per_s[LLMPERF_DTYPE_COUNT];
+    double mem_bytes_per_s;
+    double units; /* SMs, CUs, cores; 0 = not said */
+    llmperf_link link;  /* between devices of one node */
+    llmperf_link nodes; /* between nodes */
+    llmperf_link pcie;  /* host bus, the way between devices without a link */
+    int64_t pcie_generation, pcie_lanes;
+
+    char name[LLMPERF_NAME_MAX];
+    char kind[24]; /* gpu, cpu, tpu, accelerator */
+    char vendor[48], architecture[48];
+    int alias_count;
+    char aliases[LLMPERF_ALIASES_MAX][LLMPERF_NAME_MAX];
+    char absent[LLMPERF_DTYPE_COUNT][128]; /* why a dtype has no peak; "" = not said */
+
+    double memory_bytes;
+    double memory_usable_bytes; /* what the driver reports; 0 = not said */
+    double mem_achievable_bytes_per_s; /* 0 = not said */
+    double l2_bytes, clock_hz, launch_s, power_w, price_usd_per_h; /* 0 = not said */
+
+    llmperf_provenance provenance[LLMPERF_HW_FIELD_COUNT];
+    llmperf_notes notes;    /* of the file: traps and disagreements */
+    llmperf_notes warnings; /* of the reader: suspicious values */
+} llmperf_hw;
+
+/* Reads a hardware YAML. Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position. */
+LLMPERF_API llmperf_status llmperf_hw_load(const char *path, llmperf_hw *ret_hw,
+                                           llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_hw_load_text(const char *name, const char *text, size_t size,
+                                                llmperf_hw *ret_hw, llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_hw_check(const llmperf_hw *hw, llmperf_error *error);
+
+/* The link a group of `devices` works over: the node's own link while the group fits into its
+ * domain, else the link between nodes; PCIe where there is no link. NULL: no way is known. */
+LLMPERF_API const llmperf_link *llmperf_hw_link(const llmperf_hw *hw, int64_t devices);
+
+/* Source and confidence of one field: its own, else the file's. */
+LLMPERF_API const llmperf_provenance *llmperf_hw_provenance(const llmperf_hw *hw,
+                                                            llmperf_hw_field field);
+
+/* ---- where specifications are found ----------------------------------------------------------- */
+
+/* Folders that hold models/ and hardware/, searched in order. Filled by the program. */
+typedef struct llmperf_spec_paths {
+    int count;
+    char folder[8][LLMPERF_PATH_MAX];
+} llmperf_spec_paths;
+
+/* A path is anything with a '/' or a known suffix (.yaml .yml .json .gguf): it is taken as it is.
+ * Else a shipped name or alias, never looked up in the current directory. Fills ret_path (at
+ * least LLMPERF_PATH_MAX bytes). Errors: LLMPERF_E_USAGE for an unknown name, with a suggestion. */
+LLMPERF_API llmperf_status llmperf_find_model(const llmperf_spec_paths *paths, const char *name,
+                                              char *ret_path, llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_find_hw(const llmperf_spec_paths *paths, const char *name,
+                                           char *ret_path, llmperf_error *error);
+
+/* Calls `visit` for each shipped file of a kind ("models" or "hardware"), by name, each name once
+ * (the first folder wins). A visit that returns false ends the walk. */
+typedef bool (*llmperf_spec_visit)(const char *name, const char *path, void *context);
+LLMPERF_API llmperf_status llmperf_list_specs(const llmperf_spec_paths *paths, const char *kind,
+                                              llmperf_spec_visit visit, void *context,
+                                              llmperf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of model/ share and nobody else sees. */
+#ifndef LLMPERF_MODEL_INTERNAL_H
+#define LLMPERF_MODEL_INTERNAL_H
+
+#include "doc.h"
+#include "llmperf/predict.h"
+
+/* Vector arithmetic (norms, activations): fp32 where the part has it, else the next best. */
+llmperf_dtype vector_dtype_of(const llmperf_hw *hw);
+
+/* ---- layer kinds: what a layer is made of (layers.c) -------------------------------------------- */
+
+/* Where a layer's operators go while a step is emitted. */
+typedef struct emitter {
+    const llmperf_case *c;
+    const llmperf_segment *segments;
+    int segment_count;
+    double tokens;    /* T: query tokens of all segments */
+    double sequences; /* of all segments */
+    llmperf_op *ops;
+    int count;
+} emitter;
+
+typedef struct weight_count {
+    int64_t by_class[LLMPERF_WEIGHT_COUNT];
+} weight_count;
+
+/*
+ * A part of a layer: attention, feed-forward. One row of layers.c, one file layer_X.c.
+ *   emit:          its operators on one device, from its norm to the all-reduce behind it
+ *   count_weights: adds its weights on one of `tp` devices (1 = the whole model)
+ *   kv_values:     cached K and V values of one sequence of `tokens` tokens on one of tp devices,
+ *                  one layer; NULL = none
+ */
+typedef struct layer_kind {
+    const char *name;
+    void (*emit)(emitter *e, const llmperf_layer *layer);
+    void (*count_weights)(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                          weight_count *sum);
+    double (*kv_values)(const llmperf_layer *layer, int64_t tp, double tokens);
+} layer_kind;
+
+extern const layer_kind LAYER_ATTENTION, LAYER_MLP;
+extern const layer_kind *const LAYER_KINDS[];
+extern const int LAYER_KIND_COUNT;
+
+/* Emission helpers (ops.c). Each returns the new operator, zeroed but for what it says. */
+llmperf_op *emit_op(emitter *e, llmperf_op_id id, llmperf_op_kind kind, llmperf_op_group group,
+                    double repeat);
+/* Dense m x n x k with weights of a class. */
+llmperf_op *emit_gemm(emitter *e, llmperf_op_id id, llmperf_weight_class weights, double m,
+                      double n, double k, double repeat);
+/* Elementwise pass: values read and written in the activation format, weights of class OTHER. */
+llmperf_op *emit_elementwise(emitter *e, llmperf_op_id id, double flop, double values_in,
+                             double values_out, double weights, double repeat);
+/* One norm over `rows` of `width`, weights included. */
+void emit_norm(emitter *e, llmperf_op_id id, double rows, double width, double repeat);
+void emit_residual(emitter *e, double repeat);
+/* All-reduce or all-gather of `bytes` over the TP group; nothing when tp = 1. */
+void emit_collective(emitter *e, llmperf_op_id id, llmperf_collective collective, double bytes,
+                     double repeat);
+
+/* KV heads that one device holds: replicated once tp exceeds them. */
+static inline int64_t kv_heads_per_device(int64_t kv_heads, int64_t tp)
+{
+    return kv_heads / tp > 1 ? kv_heads / tp : 1;
+}
+
+static inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+/* Both head counts divide among tp devices (or KV heads are replicated evenly). */
+bool tp_is_legal(const llmperf_model *model, int64_t tp);
+
+/* Weights of a norm of this width: weight, and bias where the kind has one. */
+int64_t norm_weights(const llmperf_model *model, int64_t width);
+
+/* `aliases: [..]` of a specification; adds a fault for each bad one. */
+llmperf_status read_aliases(const doc *document, doc_node *root, int *ret_count,
+                            char (*aliases)[LLMPERF_NAME_MAX], llmperf_error *error);
+
+/* Weights of the whole model on one of tp devices, by class. */
+void count_weights(const llmperf_model *model, int64_t tp, weight_count *ret_sum);
+
+#endif

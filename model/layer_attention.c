@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Self-attention of one layer: MHA, GQA and MQA, fused or as the seed's batched products, with an
+ * optional window. docs/model.md, "Attention", derives every formula.
+ */
+#include "internal.h"
+
+/* What one device holds of a layer's attention. */
+typedef struct shard {
+    double heads, kv_heads;
+    double d_k, d_v;
+} shard;
+
+static shard shard_of(const llmperf_attention *a, int64_t tp)
+{
+    return (shard){
+        .heads = (double)ceil_div(a->heads, tp),
+        .kv_heads = (double)kv_heads_per_device(a->kv_heads, tp),
+        .d_k = (double)a->head_dim,
+        .d_v = (double)a->value_dim,
+    };
+}
+
+/* Causal (query, key) pairs of one sequence: query i (0-based) sees min(W, past + i + 1) keys. */
+static double causal_pairs(double query, double past, double window)
+{
+    double full = query * past + query * (query + 1) / 2;
+    if (window <= 0 || past + query <= window)
+        return full;
+    if (past + 1 >= window)
+        return query * window;
+    double growing = window - past; /* queries that still see all before them */
+    return growing * past + growing * (growing + 1) / 2 + (query - growing) * window;
+}
+
+/* Cached and new tokens that the queries of one sequence read. */
+static double keys_read(double query, double past, double window)
+{
+    double all = past + query;
+    double seen = window + query - 1;
+    return window > 0 && seen < all ? seen : all;
+}
+
+static llmperf_regime regime_of(const llmperf_segment *s)
+{
+    if (s->query == 1)
+        return LLMPERF_REGIME_DECODE;
+    return s->past == 0 ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_EXTEND;
+}
+
+static llmperf_op *emit_attention_op(emitter *e, llmperf_op_id id, const llmperf_layer *layer,
+                                     const llmperf_segment *s, const shard *sh)
+{
+    llmperf_op *op = emit_op(e, id, LLMPERF_KIND_ATTENTION, LLMPERF_GROUP_ATTENTION,
+                             (double)layer->count);
+    op->regime = (uint8_t)regime_of(s);
+    op->dtype = e->c->attention_dtype;
+    op->sequences = (double)s->sequences;
+    op->query_tokens = (double)s->query;
+    op->past_tokens = (double)s->past;
+    op->kv_heads = sh->kv_heads;
+    return op;
+}
+
+static void sum_bytes(llmperf_op *op)
+{
+    op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes + op->kv_read_bytes +
+                op->kv_write_bytes;
+}
+
+/* Fused core: scores stay on chip; K and V are read once per KV head. */
+static void emit_fused(emitter *e, const llmperf_layer *layer, const llmperf_segment *s)
+{
+    shard sh = shard_of(&layer->attention, e->c->workload.tp);
+    double b = (double)s->sequences, q = (double)s->query, past = (double)s->past;
+    double window = (double)layer->attention.window;
+    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per;
+    double width = sh.d_k + sh.d_v;
+
+    llmperf_op *op = emit_attention_op(e, LLMPERF_OP_ATTN_CORE, layer, s, &sh);
+    op->flop = 2 * sh.heads * width * b * causal_pairs(q, past, window);
+    op->input_bytes = b * q * sh.heads * sh.d_k * a;
+    op->output_bytes = b * q * sh.heads * sh.d_v * a;
+    op->kv_read_bytes = b * keys_read(q, past, window) * sh.kv_heads * width * c;
+    op->kv_write_bytes = b * q * sh.kv_heads * width * c;
+    sum_bytes(op);
+}
+
+/* The seed's form: QK^T and the weighted values as batched products with the whole score matrix
+ * in memory (no causal saving), K and V expanded to the query heads. */
+static void emit_unfused(emitter *e, const llmperf_layer *layer, const llmperf_segment *s)
+{
+    shard sh = shard_of(&layer->attention, e->c->workload.tp);
+    double b = (double)s->sequences, q = (double)s->query;
+    double keys = keys_read(q, (double)s->past, (double)layer->attention.window);
+    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per;
+    double scores = b * sh.heads * q * keys;
+
+    llmperf_op *op = emit_attention_op(e, LLMPERF_OP_ATTN_SCORES, layer, s, &sh);
+    op->flop = 2 * sh.d_k * scores;
+    op->input_bytes = b * sh.heads * (q * sh.d_k + keys * sh.d_k) * a;
+    op->output_bytes = scores * a;
+    op->kv_write_bytes = b * q * sh.kv_heads * (sh.d_k + sh.d_v) * c;
+    sum_bytes(op);
+
+    /* maximum, difference, exponential, sum, quotient: 5 per score */
+    op = emit_elementwise(e, LLMPERF_OP_ATTN_SOFTMAX, 5 * scores, scores, scores, 0,
+                          (double)layer->count);
+    op->group = LLMPERF_GROUP_ATTENTION;
+
+    op = emit_attention_op(e, LLMPERF_OP_ATTN_VALUES, layer, s, &sh);
+    op->flop = 2 * sh.d_v * scores;
+    op->input_bytes = b * sh.heads * (q * keys + keys * sh.d_v) * a;
+    op->output_bytes = b * sh.heads * q * sh.d_v * a;
+    sum_bytes(op);
+}
+
+static void emit_attention(emitter *e, const llmperf_layer *layer)
+{
+    const llmperf_attention *at = &layer->attention;
+    const llmperf_workload *w = &e->c->workload;
+    shard sh = shard_of(at, w->tp);
+    double h = (double)e->c->model->hidden;
+    double repeat = (double)layer->count, t = e->tokens;
+    double q_width = sh.heads * sh.d_k, k_width = sh.kv_heads * sh.d_k;
+    double v_width = sh.kv_heads * sh.d_v;
+
+    if (w->split_qkv) {
+        emit_gemm(e, LLMPERF_OP_ATTN_Q, LLMPERF_WEIGHT_ATTENTION, t, q_width, h, repeat);
+        emit_gemm(e, LLMPERF_OP_ATTN_K, LLMPERF_WEIGHT_ATTENTION, t, k_width, h, repeat);
+        emit_gemm(e, LLMPERF_OP_ATTN_V, LLMPERF_WEIGHT_ATTENTION, t, v_width, h, repeat);
+    } else {
+        emit_gemm(e, LLMPERF_OP_ATTN_QKV, LLMPERF_WEIGHT_ATTENTION, t, q_width + k_width + v_width,
+                  h, repeat);
+    }
+    if (at->qk_norm != LLMPERF_QK_NORM_NONE) {
+        /* norm of q and k: 4 flop a value, as RMSNorm */
+        double values = t * (q_width + k_width);
+        double weights = at->qk_norm == LLMPERF_QK_NORM_HEAD ? 2 * sh.d_k : q_width + k_width;
+        emit_elementwise(e, LLMPERF_OP_NORM, 4 * values, values, values, weights, repeat);
+    }
+    if (at->rope) {
+        /* two products and a sum per value of q and k */
+        double values = t * (q_width + k_width);
+        emit_elementwise(e, LLMPERF_OP_ROPE, 3 * values, values, values, 0, repeat);
+    }
+    for (int i = 0; i < e->segment_count; i++) {
+        if (w->unfused)
+            emit_unfused(e, layer, &e->segments[i]);
+        else
+            emit_fused(e, layer, &e->segments[i]);
+    }
+    emit_gemm(e, LLMPERF_OP_ATTN_OUT, LLMPERF_WEIGHT_ATTENTION, t, h, sh.heads * sh.d_v, repeat);
+}
+
+static void count_attention(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                            weight_count *sum)
+{
+    const llmperf_attention *a = &layer->attention;
+    int64_t q_width = ceil_div(a->heads, tp) * a->head_dim;
+    int64_t kv_heads = kv_heads_per_device(a->kv_heads, tp);
+    int64_t k_width = kv_heads * a->head_dim, v_width = kv_heads * a->value_dim;
+    int64_t out_width = ceil_div(a->heads, tp) * a->value_dim;
+    int64_t linear = model->hidden * (q_width + k_width + v_width + out_width);
+    int64_t other = 0;
+    if (a->qkv_bias)
+        other += q_width + k_width + v_width;
+    if (a->out_bias)
+        other += model->hidden;
+    if (a->qk_norm == LLMPERF_QK_NORM_HEAD)
+        other += 2 * a->head_dim;
+    else if (a->qk_norm != LLMPERF_QK_NORM_NONE)
+        other += q_width + k_width;
+    sum->by_class[LLMPERF_WEIGHT_ATTENTION] += layer->count * linear;
+    sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * other;
+}
+
+static double attention_kv_values(const llmperf_layer *layer, int64_t tp, double tokens)
+{
+    const llmperf_attention *a = &layer->attention;
+    double kept = a->window > 0 && tokens > (double)a->window ? (double)a->window : tokens;
+    return kept * (double)kv_heads_per_device(a->kv_heads, tp) *
+           (double)(a->head_dim + a->value_dim);
+}
+
+const layer_kind LAYER_ATTENTION = {
+    .name = "attention",
+    .emit = emit_attention,
+    .count_weights = count_attention,
+    .kv_values = attention_kv_values,
+};

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of layer kinds: a layer runs them in this order. */
+#include "internal.h"
+
+const layer_kind *const LAYER_KINDS[] = {
+    &LAYER_ATTENTION,
+    &LAYER_MLP,
+};
+
+const int LAYER_KIND_COUNT = sizeof LAYER_KINDS / sizeof *LAYER_KINDS;

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of what an operator can be. */
+#include <string.h>
+
+#include "internal.h"
+
+static const char *const OP_NAMES[LLMPERF_OP_COUNT] = {
+    [LLMPERF_OP_EMBED] = "embed",
+    [LLMPERF_OP_EMBED_PROJECT] = "embed.project",
+    [LLMPERF_OP_NORM] = "norm",
+    [LLMPERF_OP_ATTN_QKV] = "attn.qkv",
+    [LLMPERF_OP_ATTN_Q] = "attn.q",
+    [LLMPERF_OP_ATTN_K] = "attn.k",
+    [LLMPERF_OP_ATTN_V] = "attn.v",
+    [LLMPERF_OP_ROPE] = "rope",
+    [LLMPERF_OP_ATTN_CORE] = "attn.core",
+    [LLMPERF_OP_ATTN_SCORES] = "attn.scores",
+    [LLMPERF_OP_ATTN_SOFTMAX] = "attn.softmax",
+    [LLMPERF_OP_ATTN_VALUES] = "attn.values",
+    [LLMPERF_OP_ATTN_OUT] = "attn.out",
+    [LLMPERF_OP_RESIDUAL] = "residual",
+    [LLMPERF_OP_MLP_GATE_UP] = "mlp.gate_up",
+    [LLMPERF_OP_MLP_UP] = "mlp.up",
+    [LLMPERF_OP_MLP_ACT] = "mlp.act",
+    [LLMPERF_OP_MLP_DOWN] = "mlp.down",
+    [LLMPERF_OP_HEAD_PROJECT] = "lm_head.project",
+    [LLMPERF_OP_LM_HEAD] = "lm_head",
+    [LLMPERF_OP_COMM_EMBED] = "comm.embed",
+    [LLMPERF_OP_COMM_ATTN] = "comm.attn",
+    [LLMPERF_OP_COMM_MLP] = "comm.mlp",
+    [LLMPERF_OP_COMM_LOGITS] = "comm.logits",
+};
+
+static const char *const KIND_NAMES[LLMPERF_KIND_COUNT] = {
+    "gemm", "attention", "elementwise", "gather", "scan", "collective",
+};
+
+static const char *const GROUP_NAMES[LLMPERF_GROUP_COUNT] = {"dense", "attention", "other"};
+
+static const char *const REGIME_NAMES[LLMPERF_REGIME_COUNT] = {NULL, "prefill", "extend", "decode"};
+
+static const char *const BOUND_NAMES[LLMPERF_BOUND_COUNT] = {
+    "compute", "memory", "latency", "launch", "link",
+};
+
+static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
+    "compute_efficiency", "memory_efficiency", "launch_s",        "serial_s",
+    "work_item_s",        "norm",              "link_efficiency", "hop_s",
+};
+
+const char *llmperf_op_name(llmperf_op_id id)
+{
+    return (unsigned)id < LLMPERF_OP_COUNT ? OP_NAMES[id] : "?";
+}
+
+llmperf_op_id llmperf_op_parse(const char *name)
+{
+    for (int i = 0; i < LLMPERF_OP_COUNT; i++)
+        if (strcmp(name, OP_NAMES[i]) == 0)
+            return (llmperf_op_id)i;
+    return LLMPERF_OP_COUNT;
+}
+
+const char *llmperf_kind_name(llmperf_op_kind kind)
+{
+    return (unsigned)kind < LLMPERF_KIND_COUNT ? KIND_NAMES[kind] : "?";
+}
+
+const char *llmperf_group_name(llmperf_op_group group)
+{
+    return (unsigned)group < LLMPERF_GROUP_COUNT ? GROUP_NAMES[group] : "?";
+}
+
+const char *llmperf_regime_name(llmperf_regime regime)
+{
+    return (unsigned)regime < LLMPERF_REGIME_COUNT ? REGIME_NAMES[regime] : NULL;
+}
+
+const char *llmperf_bound_name(llmperf_bound bound)
+{
+    return (unsigned)bound < LLMPERF_BOUND_COUNT ? BOUND_NAMES[bound] : "?";
+}
+
+const char *llmperf_param_name(llmperf_param param)
+{
+    return (unsigned)param < LLMPERF_PARAM_COUNT ? PARAM_NAMES[param] : "?";
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* A page for a person: text at 80 columns or Markdown, from the same calls. */
+#ifndef LLMPERF_MODEL_PAGE_H
+#define LLMPERF_MODEL_PAGE_H
+
+#include <stdio.h>
+
+#include "llmperf/base.h"
+
+enum { PAGE_WIDTH = 80, PAGE_COLUMNS_MAX = 10, PAGE_CELL_MAX = 96 };
+
+typedef struct page {
+    FILE *out;
+    bool markdown, color;
+    bool started;
+    /* the open table */
+    int columns, rows, capacity;
+    const char *heading[PAGE_COLUMNS_MAX];
+    bool right[PAGE_COLUMNS_MAX]; /* aligned to the right */
+    char (*cells)[PAGE_CELL_MAX];
+    bool out_of_memory;
+} page;
+
+void page_open(page *p, FILE *out, bool markdown, bool color);
+llmperf_status page_close(page *p, llmperf_error *error);
+
+void page_title(page *p, const char *format, ...) LLMPERF_PRINTF(2, 3);
+void page_heading(page *p, const char *format, ...) LLMPERF_PRINTF(2, 3);
+/* Wrapped at 80 columns, further lines indented by `indent`. */
+void page_paragraph(page *p, int indent, const char *format, ...) LLMPERF_PRINTF(3, 4);
+/* A command line: never wrapped. */
+void page_command(page *p, const char *text);
+void page_gap(page *p);
+
+/* A column heading that begins with '>' is aligned to the right. */
+void page_table(page *p, int columns, const char *const *headings);
+/* The cells of a row, in order; each cut to PAGE_CELL_MAX. */
+void page_row(page *p, const char *const *cells);
+void page_end_table(page *p);
+
+/* ---- numbers for people; each fills and returns buffer -------------------------------------------- */
+
+enum { HUMAN_MAX = 32 };
+char *human_time(double seconds, char *buffer);          /* "4.83 ms" */
+char *human_bytes(double bytes, char *buffer);           /* "16.1 GB", decimal */
+char *human_count(double count, char *buffer);           /* "3,060", "1.2M" beyond a million */
+char *human_flop(double flop, char *buffer);             /* "1.31 TFLOP" */
+char *human_number(double value, char *buffer);          /* three significant digits */
+char *human_tokens(double tokens, char *buffer);         /* "7,600", "443k" */
+char *human_bar(double fraction, int width, char *buffer); /* "#####" */
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The whole prediction: memory, prefill, decode, and what a planner asks of them.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind)
+{
+    static const char *const names[] = {"bound", "borrowed", "calibrated"};
+    return (unsigned)kind < 3 ? names[kind] : "?";
+}
+
+double llmperf_tpot(const llmperf_case *c, int64_t batch)
+{
+    llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
+    llmperf_total total;
+    llmperf_step(c, &segment, 1, NULL, NULL, &total);
+    return total.time_s;
+}
+
+/* A bound: the time is the least possible, and `spread` times it at worst in published data. */
+static llmperf_estimate bound_of_time(double time_s, double spread)
+{
+    return (llmperf_estimate){.value = time_s, .low = time_s, .high = time_s * spread};
+}
+
+/* amount / time: the bounds of a rate are those of its time, turned round. */
+static llmperf_estimate rate_of(double amount, llmperf_estimate time)
+{
+    return (llmperf_estimate){
+        .value = amount / time.value, .low = amount / time.high, .high = amount / time.low};
+}
+
+static uint8_t main_bound(const llmperf_total *total)
+{
+    int bound = 0;
+    for (int i = 1; i < LLMPERF_BOUND_COUNT; i++)
+        if (total->bound_s[i] > total->bound_s[bound])
+            bound = i;
+    return (uint8_t)bound;
+}
+
+static void predict_prefill(const llmperf_case *c, llmperf_prediction *p)
+{
+    const llmperf_workload *w = &c->workload;
+    double spread = llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP);
+    llmperf_total one;
+    p->prefill_steps = llmperf_prefill_total(c, w->batch, &p->prefill.total);
+    p->prefill.time_s = bound_of_time(p->prefill.total.time_s, spread);
+    p->prefill.tokens_per_s =
+        rate_of((double)w->batch * (double)(w->prompt - w->cached), p->prefill.time_s);
+    p->prefill.bound = main_bound(&p->prefill.total);
+    if (w->batch == 1)
+        one = p->prefill.total;
+    else
+        llmperf_prefill_total(c, 1, &one);
+    p->ttft_s = bound_of_time(one.time_s, spread);
+    p->ttft_batch_s = p->prefill.time_s;
+}
+
+static void predict_decode(const llmperf_case *c, llmperf_prediction *p)
+{
+    const llmperf_workload *w = &c->workload;
+    llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
+    llmperf_total *total = &p->decode.total;
+    llmperf_step(c, &segment, 1, NULL, NULL, total);
+    p->decode.time_s = bound_of_time(total->time_s, llmperf_spread(LLMPERF_SPREAD_DECODE_STEP));
+    p->tpot_s = p->decode.time_s;
+    p->decode.tokens_per_s = rate_of((double)w->batch, p->tpot_s);
+    p->tokens_per_s_per_seq = rate_of(1, p->tpot_s);
+    p->decode.bound = main_bound(total);
+    double step = total->time_s;
+    p->share = (llmperf_share){
+        .dense = total->group_s[LLMPERF_GROUP_DENSE] / step,
+        .attention = total->group_s[LLMPERF_GROUP_ATTENTION] / step,
+        .other = total->group_s[LLMPERF_GROUP_OTHER] / step,
+        .launch = total->launch_s / step,
+        .link = total->link_s / step,
+        .host = 0,
+    };
+    double steps = (double)(w->generate - 1);
+    p->e2e_s = (llmperf_estimate){
+        .value = p->ttft_s.value + steps * p->tpot_s.value,
+        .low = p->ttft_s.low + steps * p->tpot_s.low,
+        .high = p->ttft_s.high + steps * p->tpot_s.high,
+    };
+}
+
+/* Smallest batch whose TPOT passes `limit_s`, TPOT being monotone in batch; 0 = none below 2^40. */
+static int64_t first_batch_over(const llmperf_case *c, double limit_s, bool also_equal)
+{
+    const int64_t most = (int64_t)1 << 40;
+    int64_t low = 0, high = 1;
+    for (;;) {
+        double t = llmperf_tpot(c, high);
+        if (t > limit_s || (also_equal && t == limit_s))
+            break;
+        if (high >= most)
+            return 0;
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        double t = llmperf_tpot(c, middle);
+        if (t > limit_s || (also_equal && t == limit_s))
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
+}
+
+static double attention_time(const llmperf_case *c, int64_t batch, int64_t context,
+                             double *ret_step_s)
+{
+    llmperf_segment segment = llmperf_decode_segment(c, batch, context);
+    llmperf_total total;
+    llmperf_step(c, &segment, 1, NULL, NULL, &total);
+    *ret_step_s = total.time_s;
+    return total.group_s[LLMPERF_GROUP_ATTENTION];
+}
+
+/*
+ * Batching B sequences multiplies throughput by G = B t(1) / t(B). Were attention shared by the
+ * batch as weights are (its time stayed that of one sequence), it would be G*. What attention
+ * takes of the gain is (G* - G) / (G* - 1).
+ */
+static double batching_taken(const llmperf_case *c, int64_t batch, int64_t context)
+{
+    double t_one, t_all;
+    double attention_one = attention_time(c, 1, context, &t_one);
+    double attention_all = attention_time(c, batch, context, &t_all);
+    double gain = (double)batch * t_one / t_all;
+    double free_gain = (double)batch * t_one / (t_all - attention_all + attention_one);
+    return free_gain > 1 ? (free_gain - gain) / (free_gain - 1) : 0;
+}
+
+static void predict_batching(const llmperf_case *c, llmperf_prediction *p)
+{
+    int64_t batch = c->workload.batch;
+    if (batch == 1) /* nothing is batched yet: show what there is to gain */
+        batch = p->memory.max_batch;
+    p->batching.batch = batch;
+    if (batch <= 1)
+        return;
+    p->batching.taken = batching_taken(c, batch, c->workload.context);
+    p->batching.taken_long = batching_taken(c, batch, 4 * (c->workload.context + 1) - 1);
+}
+
+static void predict_targets(const llmperf_case *c, llmperf_prediction *p)
+{
+    const llmperf_workload *w = &c->workload;
+    int64_t knee = first_batch_over(c, 1.1 * llmperf_tpot(c, 1), true);
+    p->has_knee = knee > 0;
+    p->latency_knee_batch = knee;
+    if (w->tpot_s > 0) {
+        int64_t over = first_batch_over(c, w->tpot_s, false);
+        int64_t most = over > 0 ? over - 1 : p->memory.max_batch;
+        p->limited_by_memory = over == 0 || p->memory.max_batch < most;
+        p->max_batch_at_tpot = p->limited_by_memory ? p->memory.max_batch : most;
+        if (p->max_batch_at_tpot > 0)
+            p->tpot_at_max_batch_s = bound_of_time(llmperf_tpot(c, p->max_batch_at_tpot),
+                                                   llmperf_spread(LLMPERF_SPREAD_DECODE_STEP));
+    }
+}
+
+static void predict_cost(const llmperf_case *c, llmperf_prediction *p)
+{
+    const llmperf_workload *w = &c->workload;
+    double price = w->price_usd_per_h > 0 ? w->price_usd_per_h : c->hw->price_usd_per_h;
+    double device_s_per_mtok = 1e6 / p->decode.tokens_per_s.value * (double)w->tp;
+    p->has_cost = price > 0;
+    if (p->has_cost)
+        p->cost_usd_per_mtok = device_s_per_mtok / 3600 * price;
+    p->has_energy = c->hw->power_w > 0;
+    if (p->has_energy) /* at the part's power limit: an upper figure while memory-bound */
+        p->energy_wh_per_mtok = device_s_per_mtok / 3600 * c->hw->power_w;
+}
+
+static bool fits_with(const llmperf_case *c, const llmperf_workload *changed)
+{
+    llmperf_case other;
+    llmperf_memory memory;
+    if (llmperf_case_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
+        return false;
+    llmperf_memory_of(&other, &memory);
+    return memory.fits;
+}
+
+/* Three ways out of a deployment that does not fit: more devices, smaller weights, less context. */
+static void predict_ways_out(const llmperf_case *c, llmperf_prediction *p)
+{
+    static const llmperf_dtype smaller[] = {LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_INT4};
+    const llmperf_workload *w = &c->workload;
+    for (int64_t tp = w->tp + 1; tp <= 1024 && !p->fitting_tp; tp++) {
+        llmperf_workload changed = *w;
+        changed.tp = tp;
+        if (tp_is_legal(c->model, tp) && fits_with(c, &changed))
+            p->fitting_tp = tp;
+    }
+    for (size_t i = 0; i < sizeof smaller / sizeof *smaller && !p->fitting_weight_dtype; i++) {
+        llmperf_workload changed = *w;
+        changed.weight_dtype = smaller[i];
+        if (llmperf_dtype_bits(smaller[i]) < llmperf_dtype_bits(w->weight_dtype) &&
+            fits_with(c, &changed))
+            p->fitting_weight_dtype = smaller[i];
+    }
+    if (p->memory.max_context_tokens < w->prompt + w->generate)
+        p->fitting_context = p->memory.max_context_tokens;
+}
+
+llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
+                               llmperf_error *error)
+{
+    if (!c->hw)
+        return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
+    llmperf_prediction *p = ret_prediction;
+    memset(p, 0, sizeof *p);
+    p->c = c;
+    p->kind = LLMPERF_ESTIMATE_BOUND;
+    p->params = llmperf_model_params(c->model);
+    llmperf_memory_of(c, &p->memory);
+    predict_prefill(c, p);
+    predict_decode(c, p);
+    llmperf_crossings_of(c, NULL, &p->datasheet);
+    if (c->calib) {
+        p->has_calibrated = true;
+        llmperf_crossings_of(c, c->calib, &p->calibrated);
+    }
+    predict_batching(c, p);
+    predict_targets(c, p);
+    predict_cost(c, p);
+    if (!p->memory.fits)
+        predict_ways_out(c, p);
+
+    for (int i = 0; i < c->model->notes.count; i++)
+        llmperf_note(&p->notes, "%s", c->model->notes.text[i]);
+    for (int i = 0; i < c->notes.count; i++)
+        llmperf_note(&p->notes, "%s", c->notes.text[i]);
+    for (int i = 0; i < c->hw->warnings.count; i++)
+        llmperf_note(&p->notes, "%s", c->hw->warnings.text[i]);
+    if (c->hw->memory_usable_bytes == 0)
+        llmperf_note(&p->notes, "usable memory of %s is not known: the label's %.3g GB is taken",
+                     c->hw->name, c->hw->memory_bytes / 1e9);
+    const llmperf_link *link = c->workload.tp > 1 ? llmperf_hw_link(c->hw, c->workload.tp) : NULL;
+    if (link && link->latency_assumed)
+        llmperf_note(&p->notes, "%s latency %.3g us is assumed, not measured", link->kind,
+                     link->latency_s * 1e6);
+    return LLMPERF_OK;
+}
+
+void llmperf_not_modelled(const llmperf_case *c, llmperf_notes *ret_notes)
+{
+    ret_notes->count = 0;
+    if (!c->calib)
+        llmperf_note(ret_notes, "kernel efficiency, launch and host time (no calibration: times "
+                                "are bounds)");
+    llmperf_note(ret_notes, "sampling, tokenisation and the serving layer");
+    llmperf_note(ret_notes, "mixed prefill and decode steps, queueing");
+    if (c->model->not_counted[0])
+        llmperf_note(ret_notes, "%s", c->model->not_counted);
+}

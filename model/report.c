@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The formats, one row each, and the public writers. */
+#include "llmperf/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "writers.h"
+
+typedef enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MD, FORM_YAML } form;
+
+typedef struct format_row {
+    const char *name, *suffix;
+    form form;
+} format_row;
+
+static const format_row FORMATS[] = {
+    {"text", ".txt", FORM_TEXT}, {"json", ".json", FORM_JSON}, {"csv", ".csv", FORM_CSV},
+    {"md", ".md", FORM_MD},      {"yaml", ".yaml", FORM_YAML},
+};
+
+enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
+
+const char *const *llmperf_formats(void)
+{
+    static const char *const names[] = {"text", "json", "csv", "md", NULL};
+    return names;
+}
+
+const char *llmperf_format_of_suffix(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    for (int i = 0; dot && i < FORMAT_COUNT; i++)
+        if (strcmp(dot, FORMATS[i].suffix) == 0)
+            return FORMATS[i].name;
+    return NULL;
+}
+
+static llmperf_status find_form(const char *format, bool with_yaml, form *ret_form,
+                                llmperf_error *error)
+{
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        if ((with_yaml || FORMATS[i].form != FORM_YAML) &&
+            (format ? strcmp(format, FORMATS[i].name) == 0 : i == 0)) {
+            *ret_form = FORMATS[i].form;
+            return LLMPERF_OK;
+        }
+    return llmperf_fail(error, LLMPERF_E_USAGE, "format '%s' is not known here; %s are allowed",
+                        format, with_yaml ? "text, json, csv, md, yaml" : "text, json, csv, md");
+}
+
+llmperf_status llmperf_write_prediction(FILE *out, const char *format,
+                                        const llmperf_prediction *prediction,
+                                        const llmperf_text_style *style, llmperf_error *error)
+{
+    form f = FORM_TEXT;
+    llmperf_status status = find_form(format, false, &f, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (f == FORM_JSON || f == FORM_CSV)
+        return record_prediction(out, f == FORM_CSV, prediction, error);
+    return page_prediction(out, f == FORM_MD, prediction, style, error);
+}
+
+/* ---- layers: the operators of a phase, steps merged ---------------------------------------------------- */
+
+typedef struct collector {
+    const llmperf_case *c;
+    phase_ops *phase;
+    int capacity;
+    bool out_of_memory;
+} collector;
+
+/* The same launch but for how often it runs. */
+static bool same_op(const llmperf_op *a, const llmperf_op *b)
+{
+    llmperf_op copy = *a;
+    copy.repeat = b->repeat;
+    return memcmp(&copy, b, sizeof copy) == 0;
+}
+
+static void add(collector *k, const llmperf_op *op, double times)
+{
+    phase_ops *phase = k->phase;
+    for (int i = 0; i < phase->count; i++)
+        if (same_op(&phase->ops[i], op)) {
+            phase->ops[i].repeat += op->repeat * times;
+            return;
+        }
+    if (phase->count == k->capacity) {
+        int capacity = k->capacity ? 2 * k->capacity : 64;
+        llmperf_op *ops = realloc(phase->ops, (size_t)capacity * sizeof *ops);
+        if (ops)
+            phase->ops = ops;
+        llmperf_time *t = realloc(phase->times, (size_t)capacity * sizeof *t);
+        if (t)
+            phase->times = t;
+        if (!ops || !t) {
+            k->out_of_memory = true;
+            return;
+        }
+        k->capacity = capacity;
+    }
+    phase->ops[phase->count] = *op;
+    phase->ops[phase->count].repeat *= times;
+    phase->count++;
+}
+
+static void add_step(const llmperf_segment *segments, int segment_count, double times,
+                     void *context)
+{
+    collector *k = context;
+    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(k->c));
+    if (!ops) {
+        k->out_of_memory = true;
+        return;
+    }
+    int count = llmperf_emit(k->c, segments, segment_count, ops);
+    for (int i = 0; i < count && !k->out_of_memory; i++)
+        add(k, &ops[i], times);
+    k->phase->steps += times;
+    free(ops);
+}
+
+static void sum_phase(const llmperf_case *c, phase_ops *phase)
+{
+    for (int i = 0; i < phase->count; i++) {
+        if (c->hw)
+            llmperf_time_op(&phase->ops[i], c->hw, c->calib, &phase->times[i], NULL);
+        llmperf_total_add(&phase->total, &phase->ops[i], c->hw ? &phase->times[i] : NULL, 1);
+    }
+}
+
+llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf_case *c,
+                                    int64_t chunk, const llmperf_text_style *style,
+                                    llmperf_error *error)
+{
+    form f = FORM_TEXT;
+    llmperf_status status = find_form(format, false, &f, error);
+    if (status != LLMPERF_OK)
+        return status;
+    phase_ops phases[2] = {{.name = "prefill"}, {.name = "decode"}};
+    const llmperf_workload *w = &c->workload;
+    collector prefill = {.c = c, .phase = &phases[0]}, decode = {.c = c, .phase = &phases[1]};
+    llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
+    int64_t tokens = w->batch * (w->prompt - w->cached);
+    llmperf_prefill_steps(c, w->batch, chunk > 0 ? chunk : tokens, add_step, &prefill);
+    add_step(&segment, 1, 1, &decode);
+    if (prefill.out_of_memory || decode.out_of_memory) {
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    } else {
+        sum_phase(c, &phases[0]);
+        sum_phase(c, &phases[1]);
+        status = f == FORM_JSON || f == FORM_CSV
+                     ? record_layers(out, f == FORM_CSV, c, phases, 2, error)
+                     : page_layers(out, f == FORM_MD, c, phases, 2, style, error);
+    }
+    for (int i = 0; i < 2; i++) {
+        free(phases[i].ops);
+        free(phases[i].times);
+    }
+    return status;
+}
+
+/* ---- specifications ----------------------------------------------------------------------------------- */
+
+llmperf_status llmperf_write_model(FILE *out, const char *format, const llmperf_model *model,
+                                   const llmperf_text_style *style, llmperf_error *error)
+{
+    form f = FORM_TEXT;
+    llmperf_status status = find_form(format, true, &f, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (f == FORM_YAML) {
+        yaml_model(out, model);
+        return LLMPERF_OK;
+    }
+    if (f == FORM_JSON || f == FORM_CSV)
+        return record_model(out, f == FORM_CSV, model, error);
+    return page_model(out, f == FORM_MD, model, style, error);
+}
+
+llmperf_status llmperf_write_hw(FILE *out, const char *format, const llmperf_hw *hw,
+                                const llmperf_text_style *style, llmperf_error *error)
+{
+    form f = FORM_TEXT;
+    llmperf_status status = find_form(format, true, &f, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (f == FORM_YAML) {
+        yaml_hw(out, hw);
+        return LLMPERF_OK;
+    }
+    if (f == FORM_JSON || f == FORM_CSV)
+        return record_hw(out, f == FORM_CSV, hw, error);
+    return page_hw(out, f == FORM_MD, hw, style, error);
+}

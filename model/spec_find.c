@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Shipped specifications by name or alias, in folders; never in the current directory. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "doc.h"
+#include "internal.h"
+
+enum { NAMES_MAX = 4096 };
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length > tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+static bool is_path(const char *name)
+{
+    static const char *const suffixes[] = {".yaml", ".yml", ".json", ".gguf"};
+    if (strchr(name, '/'))
+        return true;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (has_suffix(name, suffixes[i]))
+            return true;
+    return false;
+}
+
+/* The names of one kind, sorted, with the folder each was first found in. */
+typedef struct name_list {
+    int count;
+    char *name[NAMES_MAX];
+    int folder[NAMES_MAX];
+} name_list;
+
+static void free_list(name_list *list)
+{
+    if (!list)
+        return;
+    for (int i = 0; i < list->count; i++)
+        free(list->name[i]);
+    free(list);
+}
+
+static bool known(const name_list *list, const char *name)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool insert(name_list *list, const char *name, int folder)
+{
+    if (list->count == NAMES_MAX || known(list, name))
+        return true;
+    char *copy = strdup(name);
+    if (!copy)
+        return false;
+    int at = list->count++;
+    for (; at > 0 && strcmp(list->name[at - 1], name) > 0; at--) {
+        list->name[at] = list->name[at - 1];
+        list->folder[at] = list->folder[at - 1];
+    }
+    list->name[at] = copy;
+    list->folder[at] = folder;
+    return true;
+}
+
+/* A folder that is not there is no fault: most of the places are optional. */
+static bool add_folder(name_list *list, const char *path, int folder)
+{
+    DIR *directory = opendir(path);
+    bool ok = true;
+    if (!directory)
+        return true;
+    for (struct dirent *entry; ok && (entry = readdir(directory));) {
+        char name[LLMPERF_NAME_MAX];
+        if (entry->d_name[0] == '.' || !has_suffix(entry->d_name, ".yaml"))
+            continue;
+        size_t length = strlen(entry->d_name) - strlen(".yaml");
+        if (length >= sizeof name)
+            continue;
+        memcpy(name, entry->d_name, length);
+        name[length] = '\0';
+        ok = insert(list, name, folder);
+    }
+    closedir(directory);
+    return ok;
+}
+
+static bool join(char *buffer, const char *folder, const char *kind, const char *name)
+{
+    int length = name ? snprintf(buffer, LLMPERF_PATH_MAX, "%s/%s/%s.yaml", folder, kind, name)
+                      : snprintf(buffer, LLMPERF_PATH_MAX, "%s/%s", folder, kind);
+    return length > 0 && length < LLMPERF_PATH_MAX;
+}
+
+static name_list *list_names(const llmperf_spec_paths *paths, const char *kind)
+{
+    char path[LLMPERF_PATH_MAX];
+    name_list *list = calloc(1, sizeof *list);
+    if (!list)
+        return NULL;
+    for (int i = 0; i < paths->count; i++)
+        if (join(path, paths->folder[i], kind, NULL) && !add_folder(list, path, i)) {
+            free_list(list);
+            return NULL;
+        }
+    return list;
+}
+
+llmperf_status llmperf_list_specs(const llmperf_spec_paths *paths, const char *kind,
+                                  llmperf_spec_visit visit, void *context, llmperf_error *error)
+{
+    char path[LLMPERF_PATH_MAX];
+    name_list *list = list_names(paths, kind);
+    if (!list)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    for (int i = 0; i < list->count; i++)
+        if (join(path, paths->folder[list->folder[i]], kind, list->name[i]) &&
+            !visit(list->name[i], path, context))
+            break;
+    free_list(list);
+    return LLMPERF_OK;
+}
+
+/* Does the file's `aliases` (or `name`) hold the asked name? A file that does not read is passed
+ * over: `specs check` is there to name its faults. */
+static bool has_alias(const char *path, const char *name)
+{
+    doc *document;
+    bool found = false;
+    if (doc_load_file(path, &document, NULL) != LLMPERF_OK)
+        return false;
+    doc_node *root = doc_root(document);
+    doc_node *own = doc_get(root, "name");
+    doc_node *aliases = doc_get(root, "aliases");
+    if (own && own->kind == DOC_SCALAR && strcasecmp(own->text, name) == 0)
+        found = true;
+    for (doc_node *node = aliases ? aliases->first : NULL; node && !found; node = node->next)
+        found = node->kind == DOC_SCALAR && strcasecmp(node->text, name) == 0;
+    doc_free(document);
+    return found;
+}
+
+static bool readable(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+static llmperf_status unknown(const name_list *list, const char *kind, const char *name,
+                              llmperf_error *error)
+{
+    const char *words[NAMES_MAX + 1];
+    for (int i = 0; i < list->count; i++)
+        words[i] = list->name[i];
+    words[list->count] = NULL;
+    const char *near = llmperf_nearest(name, words);
+    bool models = strcmp(kind, "models") == 0;
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "no %s is named '%s'%s%s%s; a name from 'llmperf specs list %s' or a path "
+                        "is allowed",
+                        models ? "model" : "hardware", name, near ? ", did you mean '" : "",
+                        near ? near : "", near ? "'?" : "", kind);
+}
+
+static llmperf_status find(const llmperf_spec_paths *paths, const char *kind, const char *name,
+                           char *ret_path, llmperf_error *error)
+{
+    char path[LLMPERF_PATH_MAX];
+    if (is_path(name)) {
+        if (strlen(name) >= LLMPERF_PATH_MAX)
+            return llmperf_fail(error, LLMPERF_E_IO, "path of %zu bytes; at most %d are allowed",
+                                strlen(name), LLMPERF_PATH_MAX - 1);
+        memcpy(ret_path, name, strlen(name) + 1);
+        return LLMPERF_OK;
+    }
+    for (int i = 0; i < paths->count; i++)
+        if (*name && join(path, paths->folder[i], kind, name) && readable(path)) {
+            memcpy(ret_path, path, strlen(path) + 1);
+            return LLMPERF_OK;
+        }
+    name_list *list = list_names(paths, kind);
+    if (!list)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = LLMPERF_E_USAGE;
+    for (int i = 0; i < list->count && status != LLMPERF_OK; i++)
+        if (join(path, paths->folder[list->folder[i]], kind, list->name[i]) &&
+            has_alias(path, name)) {
+            memcpy(ret_path, path, strlen(path) + 1);
+            status = LLMPERF_OK;
+        }
+    if (status != LLMPERF_OK)
+        status = unknown(list, kind, name, error);
+    free_list(list);
+    return status;
+}
+
+llmperf_status llmperf_find_model(const llmperf_spec_paths *paths, const char *name, char *ret_path,
+                                  llmperf_error *error)
+{
+    return find(paths, "models", name, ret_path, error);
+}
+
+llmperf_status llmperf_find_hw(const llmperf_spec_paths *paths, const char *name, char *ret_path,
+                               llmperf_error *error)
+{
+    return find(paths, "hardware", name, ret_path, error);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Readers of model documents: each turns a tree into a model; the caller checks and names it. */
+#ifndef LLMPERF_MODEL_SPEC_READ_H
+#define LLMPERF_MODEL_SPEC_READ_H
+
+#include "doc.h"
+#include "llmperf/spec.h"
+
+/* A Hugging Face config.json. */
+llmperf_status spec_hf_read(doc *document, llmperf_model *ret_model, llmperf_error *error);
+
+/* Our YAML. */
+llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_error *error);
+
+/* Words of our YAML for enum values. */
+const char *spec_norm_word(int norm);
+const char *spec_qk_norm_word(int qk_norm);
+const char *spec_weight_word(int weight_class);
+
+/* Every class of weights in one format. */
+void spec_uniform_weights(llmperf_model *model, llmperf_dtype dtype);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The writers that report.c chooses among; each format is one row of its table. */
+#ifndef LLMPERF_MODEL_WRITERS_H
+#define LLMPERF_MODEL_WRITERS_H
+
+#include <stdio.h>
+
+#include "llmperf/report.h"
+
+/* The operators of one phase, as `layers` shows them. */
+typedef struct phase_ops {
+    const char *name; /* "prefill", "decode" */
+    int count;
+    llmperf_op *ops;
+    llmperf_time *times; /* as long as ops; meaningless without hardware */
+    llmperf_total total;
+    double steps;
+} phase_ops;
+
+llmperf_status record_prediction(FILE *out, bool csv, const llmperf_prediction *prediction,
+                                 llmperf_error *error);
+llmperf_status record_layers(FILE *out, bool csv, const llmperf_case *c, const phase_ops *phases,
+                             int phase_count, llmperf_error *error);
+llmperf_status record_model(FILE *out, bool csv, const llmperf_model *model, llmperf_error *error);
+llmperf_status record_hw(FILE *out, bool csv, const llmperf_hw *hw, llmperf_error *error);
+
+llmperf_status page_prediction(FILE *out, bool markdown, const llmperf_prediction *prediction,
+                               const llmperf_text_style *style, llmperf_error *error);
+llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c,
+                           const phase_ops *phases, int phase_count,
+                           const llmperf_text_style *style, llmperf_error *error);
+llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
+                          const llmperf_text_style *style, llmperf_error *error);
+llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,
+                       const llmperf_text_style *style, llmperf_error *error);
+
+/* Files that read back as the same value. */
+void yaml_model(FILE *out, const llmperf_model *model);
+void yaml_hw(FILE *out, const llmperf_hw *hw);
+
+#endif
