@@ -109,7 +109,7 @@ static int run(int argc, char **argv)
     static llmperf_model model;
     static llmperf_hw hw;
 
-    llmperf_status status = option_parse(&COMMAND_LAYERS, argc, argv, &arguments, &result, &error);
+    llmperf_status status = common_parse(&COMMAND_LAYERS, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
         return common_report(status, &error);
     if (result.help) {

@@ -30,7 +30,7 @@ static int run(int argc, char **argv)
     static llmperf_prediction prediction;
     char options[4096], model_name[512], hw_name[512];
 
-    llmperf_status status = option_parse(&COMMAND_PREDICT, argc, argv, &arguments, &result, &error);
+    llmperf_status status = common_parse(&COMMAND_PREDICT, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
         return common_report(status, &error);
     if (result.help) {

@@ -27,6 +27,97 @@ int common_report(llmperf_status status, const llmperf_error *error)
     return (int)status;
 }
 
+/* ---- options, also from a file ------------------------------------------------------------------------- */
+
+enum { FILE_TEXTS_MAX = 128 };
+
+/* A workload file being applied. Text values of options point into `texts`, so they live as long
+ * as the program. */
+typedef struct workload_file {
+    const option_command *command;
+    void *arguments;
+    const char *model, *hardware;
+    llmperf_status status;
+    llmperf_error *error;
+} workload_file;
+
+static char *keep_text(const char *text)
+{
+    static char *texts[FILE_TEXTS_MAX]; /* reachable until exit */
+    static int count;
+    if (count == FILE_TEXTS_MAX)
+        return NULL;
+    texts[count] = strdup(text);
+    return texts[count] ? texts[count++] : NULL;
+}
+
+static void apply_pair(const char *place, const char *key, const char *value, void *context)
+{
+    workload_file *f = context;
+    llmperf_error one = {0};
+    llmperf_status status = LLMPERF_OK;
+    char *kept = keep_text(value);
+    if (!kept)
+        status = llmperf_fail(&one, LLMPERF_E_MEMORY, "out of memory");
+    else if (strcmp(key, "model") == 0)
+        f->model = kept;
+    else if (strcmp(key, "hardware") == 0)
+        f->hardware = kept;
+    else if (strcmp(key, "workload") == 0 || strcmp(key, "output") == 0)
+        status = llmperf_fail(&one, LLMPERF_E_USAGE,
+                              "'%s' belongs on the command line; the other options are allowed", key);
+    else
+        status = option_set(f->command->options, key, kept, f->arguments, &one);
+    if (status != LLMPERF_OK) {
+        llmperf_fail(f->error, status, "%s: %s", place, one.text);
+        f->status = f->status == LLMPERF_OK ? status : f->status;
+    }
+}
+
+/* The value of --workload on a command line, the last one; NULL when there is none. */
+static const char *workload_path(int argc, char **argv)
+{
+    const char *path = NULL;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--workload") == 0 && i + 1 < argc)
+            path = argv[i + 1];
+        else if (strncmp(argv[i], "--workload=", 11) == 0)
+            path = argv[i] + 11;
+    }
+    return path;
+}
+
+llmperf_status common_parse(const option_command *command, int argc, char **argv, void *arguments,
+                            option_result *ret_result, llmperf_error *error)
+{
+    const char *path = workload_path(argc, argv);
+    if (!path)
+        return option_parse(command, argc, argv, arguments, ret_result, error);
+    workload_file file = {.command = command, .arguments = arguments, .error = error};
+    llmperf_status status = llmperf_read_pairs(path, apply_pair, &file, error);
+    status = status == LLMPERF_OK ? file.status : status;
+    if (status != LLMPERF_OK)
+        return status;
+    /* positionals of the file stand behind those of the command line */
+    option_command relaxed = *command;
+    option_result result = {0};
+    relaxed.min_positionals = 0;
+    status = option_parse(&relaxed, argc, argv, arguments, &result, error);
+    if (status != LLMPERF_OK)
+        return status;
+    const char *from_file[] = {file.model, file.hardware};
+    for (int i = 0; i < 2; i++)
+        if (result.positional_count == i && from_file[i] && i < command->max_positionals)
+            result.positional[result.positional_count++] = from_file[i];
+    if (!result.help && result.positional_count < command->min_positionals)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "'%s' takes %s; the command line and %s give %d (keys model and "
+                            "hardware are allowed there)",
+                            command->name, command->synopsis, path, result.positional_count);
+    *ret_result = result;
+    return LLMPERF_OK;
+}
+
 /* ---- specifications --------------------------------------------------------------------------------- */
 
 static void add_path(llmperf_spec_paths *paths, const char *folder, const char *below)
@@ -82,7 +173,11 @@ llmperf_status common_load_hw(const common_arguments *arguments, const char *nam
     char path[LLMPERF_PATH_MAX];
     common_spec_paths(arguments, &paths);
     llmperf_status status = llmperf_find_hw(&paths, name, path, error);
-    return status == LLMPERF_OK ? llmperf_hw_load(path, ret_hw, error) : status;
+    if (status == LLMPERF_OK)
+        status = llmperf_hw_load(path, ret_hw, error);
+    if (status == LLMPERF_OK && strcmp(path, name) == 0) /* a file of the user's */
+        status = llmperf_hw_suspect(&paths, ret_hw, error);
+    return status;
 }
 
 /* ---- workload ----------------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ typedef struct common_arguments {
     const char *calibration;
     int format; /* index into llmperf_formats() */
     bool format_given;
-    const char *output, *specs;
+    const char *output, *workload, *specs;
 } common_arguments;
 
 #define COMMON_DEFAULTS {.context = 0}
@@ -98,6 +98,9 @@ typedef struct common_arguments {
                      .default_text = "text", .group = "Output"),                                   \
         OPTION_ROW(type, common.output, TEXT, "output", 'o', "FILE",                               \
                    "write to a file; its suffix picks the format", .group = "Output"),             \
+        OPTION_ROW(type, common.workload, TEXT, "workload", 0, "FILE",                             \
+                   "read options from a YAML file (keys: long names); the command line wins",      \
+                   .group = "Output"),                                                             \
         OPTION_ROW(type, common.specs, TEXT, "specs", 0, "DIR",                                    \
                    "look for specifications here first", .group = "Output")
 
@@ -105,6 +108,13 @@ extern const char *const COMMON_ATTENTION[], *const COMMON_LOGITS[], *const COMM
 
 /* Prints each line of an error as "llmperf: line" to stderr; returns its exit code. */
 int common_report(llmperf_status status, const llmperf_error *error);
+
+/*
+ * option_parse(), with --workload FILE.yaml read first: its keys are long option names, and model
+ * and hardware for positionals that the command line leaves out; the command line wins.
+ */
+llmperf_status common_parse(const option_command *command, int argc, char **argv, void *arguments,
+                            option_result *ret_result, llmperf_error *error);
 
 /* The folders that hold specifications, in the order of docs/interface.md. */
 void common_spec_paths(const common_arguments *arguments, llmperf_spec_paths *ret_paths);

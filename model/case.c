@@ -25,6 +25,8 @@ llmperf_dtype vector_dtype_of(const llmperf_hw *hw)
     return LLMPERF_DTYPE_NONE;
 }
 
+int64_t llmperf_mean_context(int64_t prompt, int64_t generate) { return prompt + generate / 2; }
+
 static void fill_defaults(const llmperf_model *model, llmperf_workload *w)
 {
     if (!w->batch)
@@ -34,7 +36,7 @@ static void fill_defaults(const llmperf_model *model, llmperf_workload *w)
     if (!w->generate)
         w->generate = 256;
     if (!w->has_context)
-        w->context = w->prompt + w->generate / 2;
+        w->context = llmperf_mean_context(w->prompt, w->generate);
     w->has_context = true;
     if (!w->chunk)
         w->chunk = 8192;

@@ -195,19 +195,36 @@ static bool context_fits(const llmperf_case *c, double fixed, double capacity, i
     return total_bytes(c, fixed, w->batch, prompt, tokens) <= capacity;
 }
 
+static double capacity_of(const llmperf_hw *hw)
+{
+    return hw->memory_usable_bytes > 0 ? hw->memory_usable_bytes : hw->memory_bytes;
+}
+
+static double reserved_of(const llmperf_case *c)
+{
+    return (1 - c->workload.memory_utilization) * capacity_of(c->hw) + c->workload.reserve_bytes;
+}
+
+double llmperf_memory_total(const llmperf_case *c, bool *ret_fits)
+{
+    const llmperf_workload *w = &c->workload;
+    double fixed = llmperf_weight_bytes(c) + reserved_of(c);
+    double total = total_bytes(c, fixed, w->batch, w->prompt, w->prompt + w->generate);
+    *ret_fits = total <= capacity_of(c->hw);
+    return total;
+}
+
 void llmperf_memory_of(const llmperf_case *c, llmperf_memory *ret_memory)
 {
     const llmperf_workload *w = &c->workload;
     llmperf_memory m = {0};
-    m.capacity_bytes =
-        c->hw->memory_usable_bytes > 0 ? c->hw->memory_usable_bytes : c->hw->memory_bytes;
+    m.capacity_bytes = capacity_of(c->hw);
     m.weight_bytes = llmperf_weight_bytes(c);
     m.kv_bytes = llmperf_kv_bytes(c, w->batch, w->prompt + w->generate);
     m.activation_bytes = llmperf_activation_bytes(c, w->batch, w->prompt);
-    m.reserved_bytes = (1 - w->memory_utilization) * m.capacity_bytes + w->reserve_bytes;
+    m.reserved_bytes = reserved_of(c);
+    m.total_bytes = llmperf_memory_total(c, &m.fits);
     double fixed = m.weight_bytes + m.reserved_bytes;
-    m.total_bytes = total_bytes(c, fixed, w->batch, w->prompt, w->prompt + w->generate);
-    m.fits = m.total_bytes <= m.capacity_bytes;
     m.max_batch = largest(c, fixed, m.capacity_bytes, batch_fits);
     m.max_context_tokens = largest(c, fixed, m.capacity_bytes, context_fits);
     *ret_memory = m;

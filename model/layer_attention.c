@@ -58,7 +58,10 @@ static llmperf_op *emit_attention_op(emitter *e, llmperf_op_id id, const llmperf
     op->sequences = (double)s->sequences;
     op->query_tokens = (double)s->query;
     op->past_tokens = (double)s->past;
+    op->heads = sh->heads;
     op->kv_heads = sh->kv_heads;
+    op->head_dim = sh->d_k;
+    op->value_dim = sh->d_v;
     return op;
 }
 

@@ -214,6 +214,37 @@ static void predict_ways_out(const llmperf_case *c, llmperf_prediction *p)
         p->fitting_context = p->memory.max_context_tokens;
 }
 
+/* ---- sweeps ------------------------------------------------------------------------------------------ */
+
+void llmperf_case_move(llmperf_case *c, int64_t batch, int64_t prompt, int64_t context)
+{
+    c->workload.batch = batch;
+    c->workload.prompt = prompt;
+    c->workload.context = context;
+}
+
+void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_point *ret_point)
+{
+    const llmperf_workload *w = &c->workload;
+    llmperf_total total;
+    llmperf_point point = {0};
+    double tokens = (double)w->batch;
+    if (phase == LLMPERF_SWEEP_DECODE) {
+        llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
+        llmperf_step(c, &segment, 1, NULL, NULL, &total);
+        point.time_s = bound_of_time(total.time_s, llmperf_spread(LLMPERF_SPREAD_DECODE_STEP));
+    } else {
+        llmperf_prefill_total(c, w->batch, &total);
+        point.time_s = bound_of_time(total.time_s, llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP));
+        tokens *= (double)(w->prompt - w->cached);
+    }
+    point.tokens_per_s = rate_of(tokens, point.time_s);
+    point.intensity_flop_per_byte = total.flop / total.bytes;
+    point.bound = main_bound(&total);
+    point.total_bytes = llmperf_memory_total(c, &point.fits);
+    *ret_point = point;
+}
+
 llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
                                llmperf_error *error)
 {

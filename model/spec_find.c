@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shipped specifications by name or alias, in folders; never in the current directory. */
 #include <dirent.h>
-#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,4 +213,53 @@ llmperf_status llmperf_find_hw(const llmperf_spec_paths *paths, const char *name
                                llmperf_error *error)
 {
     return find(paths, "hardware", name, ret_path, error);
+}
+
+/* ---- peaks that look sparse ---------------------------------------------------------------------------- */
+
+static bool near(double a, double b) { return fabs(a - b) <= 0.01 * b; }
+
+typedef struct suspect {
+    llmperf_hw *given;
+    llmperf_hw *shipped; /* scratch */
+    bool doubled[LLMPERF_DTYPE_COUNT], confirmed[LLMPERF_DTYPE_COUNT];
+    char part[LLMPERF_DTYPE_COUNT][LLMPERF_NAME_MAX];
+} suspect;
+
+/* Parts of one bandwidth are taken for one part: its dense peak confirms, twice that accuses. */
+static bool compare_peaks(const char *name, const char *path, void *context)
+{
+    suspect *s = context;
+    if (llmperf_hw_load(path, s->shipped, NULL) != LLMPERF_OK ||
+        !near(s->given->mem_bytes_per_s, s->shipped->mem_bytes_per_s))
+        return true;
+    for (int i = 1; i < LLMPERF_DTYPE_COUNT; i++) {
+        double dense = s->shipped->peak_flop_per_s[i], peak = s->given->peak_flop_per_s[i];
+        if (dense <= 0 || peak <= 0)
+            continue;
+        s->confirmed[i] |= near(peak, dense);
+        if (near(peak, 2 * dense) && !s->doubled[i]) {
+            s->doubled[i] = true;
+            snprintf(s->part[i], sizeof s->part[i], "%s", name);
+        }
+    }
+    return true;
+}
+
+llmperf_status llmperf_hw_suspect(const llmperf_spec_paths *paths, llmperf_hw *hw,
+                                  llmperf_error *error)
+{
+    suspect s = {.given = hw, .shipped = malloc(sizeof *s.shipped)};
+    if (!s.shipped)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = llmperf_list_specs(paths, "hardware", compare_peaks, &s, error);
+    for (int i = 1; i < LLMPERF_DTYPE_COUNT && status == LLMPERF_OK; i++)
+        if (s.doubled[i] && !s.confirmed[i])
+            llmperf_note(&hw->warnings,
+                         "peak %s of %s, %.4g TFLOP/s, is twice the dense figure of %s: a 2:4-sparse "
+                         "figure? peaks are dense",
+                         llmperf_dtype_name((llmperf_dtype)i), hw->name,
+                         hw->peak_flop_per_s[i] / 1e12, s.part[i]);
+    free(s.shipped);
+    return status;
 }

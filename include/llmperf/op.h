@@ -128,8 +128,10 @@ typedef struct llmperf_op {
     double weight_bytes, input_bytes, output_bytes, kv_read_bytes, kv_write_bytes;
     double bytes; /* sum of the five above */
     double link_bytes;
-    /* attention only: what the work-item and extend terms need */
-    double sequences, query_tokens, past_tokens, kv_heads;
+    /* attention only: its shape on this device, for the work-item and extend terms and for
+     * whoever measures it */
+    double sequences, query_tokens, past_tokens;
+    double heads, kv_heads, head_dim, value_dim;
 } llmperf_op;
 
 LLMPERF_API const char *llmperf_op_name(llmperf_op_id id);

@@ -268,6 +268,31 @@ typedef struct llmperf_prediction {
 LLMPERF_API llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
                                            llmperf_error *error);
 
+/* One point of a sweep: a decode step, or the prefill of all prompts. */
+typedef enum llmperf_sweep_phase { LLMPERF_SWEEP_DECODE, LLMPERF_SWEEP_PREFILL } llmperf_sweep_phase;
+
+typedef struct llmperf_point {
+    llmperf_estimate time_s, tokens_per_s;
+    double intensity_flop_per_byte;
+    double total_bytes; /* of memory per device at prompt + generate tokens */
+    uint8_t bound;      /* llmperf_bound under which most of the time is spent */
+    bool fits;
+} llmperf_point;
+
+/* Needs hw. No allocation; about as dear as one step (decode) or one step per chunk (prefill). */
+LLMPERF_API void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase,
+                                  llmperf_point *ret_point);
+
+/* Moves a case to another batch, prompt and context (all within llmperf_case_init's limits and
+ * prompt above the cached tokens); everything else stays resolved as it is. */
+LLMPERF_API void llmperf_case_move(llmperf_case *c, int64_t batch, int64_t prompt, int64_t context);
+
+/* Cached tokens half-way through generation: where decode is taken unless a context is asked. */
+LLMPERF_API int64_t llmperf_mean_context(int64_t prompt, int64_t generate);
+
+/* Bytes on one device at the case's batch and length, and whether they fit. */
+LLMPERF_API double llmperf_memory_total(const llmperf_case *c, bool *ret_fits);
+
 /* Decode step time at a batch and the case's context. */
 LLMPERF_API double llmperf_tpot(const llmperf_case *c, int64_t batch);
 

@@ -56,6 +56,40 @@ LLMPERF_API llmperf_status llmperf_write_model(FILE *out, const char *format,
 LLMPERF_API llmperf_status llmperf_write_hw(FILE *out, const char *format, const llmperf_hw *hw,
                                             const llmperf_text_style *style, llmperf_error *error);
 
+/* One row of a sweep. */
+typedef struct llmperf_sweep_row {
+    const char *hw; /* name */
+    llmperf_dtype weight_dtype, kv_dtype;
+    int64_t tp, prompt, context, batch;
+    llmperf_point point;
+} llmperf_sweep_row;
+
+/*
+ * Writes a sweep row by row; CSV and JSON stream. Open, row, ..., close; `skipped` are lines on
+ * points that were left out, `total` the number of rows of the whole sweep, `shown` of those that
+ * will be written.
+ */
+typedef struct llmperf_sweep_writer {
+    FILE *out;
+    int form;
+    llmperf_sweep_phase phase;
+    bool first;
+    int64_t total, shown;
+    void *page; /* text and Markdown: the table being built; owned */
+} llmperf_sweep_writer;
+
+LLMPERF_API llmperf_status llmperf_sweep_open(FILE *out, const char *format,
+                                              const llmperf_model *model,
+                                              llmperf_sweep_phase phase,
+                                              const char *const *axes, int64_t total,
+                                              int64_t shown, const llmperf_text_style *style,
+                                              llmperf_sweep_writer *ret_writer,
+                                              llmperf_error *error);
+LLMPERF_API void llmperf_sweep_row_write(llmperf_sweep_writer *writer,
+                                         const llmperf_sweep_row *row);
+LLMPERF_API llmperf_status llmperf_sweep_close(llmperf_sweep_writer *writer,
+                                               const llmperf_notes *skipped, llmperf_error *error);
+
 /* One line of a list; `first` prints the heading (and, in JSON, no comma before it). Formats text,
  * csv, md; json writes one object of an open array. */
 LLMPERF_API llmperf_status llmperf_write_model_row(FILE *out, const char *format,

@@ -248,6 +248,22 @@ LLMPERF_API llmperf_status llmperf_list_specs(const llmperf_spec_paths *paths, c
                                               llmperf_spec_visit visit, void *context,
                                               llmperf_error *error);
 
+/* Compares the peaks of a part with the shipped ones and adds a warning to hw->warnings for each
+ * that looks 2:4-sparse: twice the dense peak of a part of the same bandwidth. */
+LLMPERF_API llmperf_status llmperf_hw_suspect(const llmperf_spec_paths *paths, llmperf_hw *hw,
+                                              llmperf_error *error);
+
+/* ---- flat files of keys and values -------------------------------------------------------------- */
+
+/* `place` is "FILE:LINE:COL"; the items of a list come as one text with commas. */
+typedef void (*llmperf_pair_visit)(const char *place, const char *key, const char *value,
+                                   void *context);
+
+/* Reads a YAML or JSON map of scalars and lists of scalars, in order; null values are passed over.
+ * Errors: LLMPERF_E_IO, LLMPERF_E_SPEC. */
+LLMPERF_API llmperf_status llmperf_read_pairs(const char *path, llmperf_pair_visit visit,
+                                              void *context, llmperf_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/* llmperf sweep MODEL HARDWARE[,HARDWARE...]: the cross product of axes, spread over threads. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "common.h"
+
+enum {
+    HW_MAX = 64,
+    DTYPES_MAX = 16,
+    JOBS_MAX = 256,
+    BLOCK = 32768, /* points computed before they are written, in order */
+    TEXT_ROWS = 40,
+};
+
+static const int64_t POINTS_MAX = (int64_t)1 << 32;
+
+typedef struct sweep_arguments {
+    common_arguments common;
+    const char *batch, *prompt, *context, *tp;      /* ranges */
+    const char *weight_dtype, *kv_dtype, *hardware; /* words */
+    int phase;
+    int64_t jobs;
+} sweep_arguments;
+
+static const char *const PHASES[] = {"decode", "prefill", NULL};
+
+#define AXIS(field, name, letter, text, most, by_default)                                          \
+    OPTION_ROW(sweep_arguments, field, RANGE, name, letter, "RANGE", text, .min = 1, .max = most,  \
+               .default_text = by_default, .group = "Axes")
+
+static const option OPTIONS[] = {
+    AXIS(batch, "batch", 'b', "sequences together: 1..512, 1..512*2, 8..64+8, 1,7,9", 16777216,
+         "1..256*2"),
+    AXIS(prompt, "prompt", 's', "prompt tokens of each", 1073741824, "1024"),
+    OPTION_ROW(sweep_arguments, context, RANGE, "context", 0, "RANGE",
+               "tokens cached when a decode step starts", .min = 0, .max = 1073741824,
+               .default_text = "prompt + generate/2", .group = "Axes"),
+    AXIS(tp, "tp", 0, "tensor-parallel degrees; illegal ones are left out", 65536, "1"),
+    OPTION_ROW(sweep_arguments, weight_dtype, WORDS, "weight-dtype", 0, "DTYPES",
+               "formats of dense weights: bf16,fp8,int4", .default_text = "the file's",
+               .group = "Axes"),
+    OPTION_ROW(sweep_arguments, kv_dtype, WORDS, "kv-dtype", 0, "DTYPES",
+               "formats of the KV cache", .default_text = "as activations", .group = "Axes"),
+    OPTION_ROW(sweep_arguments, phase, CHOICE, "phase", 0, "PHASE",
+               "what is timed: a decode step, or the prefill of all prompts", .choices = PHASES,
+               .default_text = "decode", .group = "Workload"),
+    OPTION_ROW(sweep_arguments, common.generate, INT64, "generate", 'g', "N",
+               "new tokens of each", .min = 1, .max = 1073741824, .default_text = "256",
+               .group = "Workload"),
+    OPTION_ROW_GIVEN(sweep_arguments, common.chunk, common.chunk_given, INT64, "chunk", 0, "N",
+                     "most prefill tokens in a step", .min = 1, .max = 1073741824,
+                     .default_text = "8192", .group = "Workload"),
+    OPTION_ROW(sweep_arguments, common.query, INT64, "query", 0, "N",
+               "query tokens per sequence in a decode step (verification)", .min = 1,
+               .max = 65536, .default_text = "1", .group = "Workload"),
+    OPTION_ROW(sweep_arguments, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE",
+               "format of activations", .default_text = "the file's", .group = "Workload"),
+    OPTION_ROW(sweep_arguments, common.attention, CHOICE, "attention", 0, "KIND",
+               "fused, or unfused: batched products with the scores in memory",
+               .choices = COMMON_ATTENTION, .default_text = "fused", .group = "Workload"),
+    OPTION_ROW(sweep_arguments, common.memory_utilization, DOUBLE, "memory-utilization", 0, "F",
+               "engine's share of usable memory", .min = 0.01, .max = 1, .default_text = "0.9",
+               .group = "Workload"),
+    OPTION_ROW_GIVEN(sweep_arguments, common.reserve_bytes, common.reserve_given, BYTES, "reserve",
+                     0, "SIZE", "memory of context and libraries", .default_text = "1GiB",
+                     .group = "Workload"),
+    OPTION_ROW(sweep_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
+               "which measurements to use (only none yet)", .default_text = "none",
+               .group = "Workload"),
+    OPTION_ROW(sweep_arguments, jobs, INT64, "jobs", 'j', "N", "threads", .min = 1,
+               .max = JOBS_MAX, .default_text = "the cores", .group = "Output"),
+    COMMON_OUTPUT_ROWS(sweep_arguments),
+    OPTION_END,
+};
+
+/* Values of an axis, expanded. */
+typedef struct axis {
+    int64_t count;
+    int64_t *value;
+} axis;
+
+typedef struct sweep {
+    const llmperf_model *model;
+    int hw_count;
+    llmperf_hw *hw;
+    int weight_count, kv_count; /* at least 1; NONE = the default */
+    llmperf_dtype weight[DTYPES_MAX], kv[DTYPES_MAX];
+    axis tp, prompt, context, batch;
+    llmperf_workload workload; /* what the axes do not say */
+    llmperf_sweep_phase phase;
+    int64_t points;
+    /* a case for each legal (hardware, weights, KV, tp), in that order */
+    llmperf_case *cases;
+    int64_t case_count;
+} sweep;
+
+static void free_sweep(sweep *s)
+{
+    free(s->hw);
+    free(s->tp.value);
+    free(s->prompt.value);
+    free(s->context.value);
+    free(s->batch.value);
+    free(s->cases);
+}
+
+static llmperf_status expand(const char *text, int64_t min, int64_t max, axis *ret_axis,
+                             llmperf_error *error)
+{
+    option_range *range = malloc(sizeof *range);
+    if (!range)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = option_parse_range(text, min, max, range, error);
+    if (status == LLMPERF_OK) {
+        option_range_cursor cursor = {0};
+        ret_axis->value = malloc((size_t)range->point_count * sizeof *ret_axis->value);
+        if (!ret_axis->value)
+            status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        for (int64_t v; status == LLMPERF_OK && option_range_next(range, &cursor, &v);)
+            ret_axis->value[ret_axis->count++] = v;
+    }
+    free(range);
+    return status;
+}
+
+/* The next word of a list as a string of its own; one that is too long is cut and so unknown. */
+static bool next_word(const char **rest, char *buffer, size_t size)
+{
+    const char *word;
+    size_t length;
+    if (!option_words_next(rest, &word, &length))
+        return false;
+    length = length < size ? length : size - 1;
+    memcpy(buffer, word, length);
+    buffer[length] = '\0';
+    return true;
+}
+
+static llmperf_status read_dtypes(const char *name, const char *words, llmperf_dtype *ret_dtypes,
+                                  int *ret_count, llmperf_error *error)
+{
+    char word[64];
+    const char *rest = words;
+    *ret_count = 0;
+    if (!words) {
+        ret_dtypes[(*ret_count)++] = LLMPERF_DTYPE_NONE;
+        return LLMPERF_OK;
+    }
+    while (next_word(&rest, word, sizeof word)) {
+        llmperf_dtype dtype = llmperf_dtype_parse(word);
+        if (dtype == LLMPERF_DTYPE_NONE || *ret_count == DTYPES_MAX)
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "option '--%s' takes up to %d dtypes such as bf16,fp8,int4; found "
+                                "'%s'",
+                                name, DTYPES_MAX, word);
+        ret_dtypes[(*ret_count)++] = dtype;
+    }
+    return LLMPERF_OK;
+}
+
+static llmperf_status load_parts(const sweep_arguments *a, const char *names, sweep *s,
+                                 llmperf_error *error)
+{
+    char name[LLMPERF_PATH_MAX];
+    const char *rest = names;
+    s->hw = malloc(HW_MAX * sizeof *s->hw);
+    if (!s->hw)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    while (next_word(&rest, name, sizeof name)) {
+        if (s->hw_count == HW_MAX)
+            return llmperf_fail(error, LLMPERF_E_USAGE, "more than %d parts; at most %d are allowed",
+                                HW_MAX, HW_MAX);
+        llmperf_status status = common_load_hw(&a->common, name, &s->hw[s->hw_count], error);
+        if (status != LLMPERF_OK)
+            return status;
+        s->hw_count++;
+    }
+    return s->hw_count > 0 ? LLMPERF_OK
+                           : llmperf_fail(error, LLMPERF_E_USAGE, "no hardware is named; at least "
+                                          "one name is required");
+}
+
+/* Resolves each combination of the outer axes; an illegal one is left out and said. */
+static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error *error)
+{
+    llmperf_error first = {0}, one;
+    int64_t combinations = (int64_t)s->hw_count * s->weight_count * s->kv_count * s->tp.count;
+    s->cases = calloc((size_t)combinations, sizeof *s->cases);
+    if (!s->cases)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    for (int64_t i = 0; i < combinations; i++) {
+        int64_t rest = i;
+        llmperf_workload w = s->workload;
+        w.tp = s->tp.value[rest % s->tp.count];
+        rest /= s->tp.count;
+        w.kv_dtype = s->kv[rest % s->kv_count];
+        rest /= s->kv_count;
+        w.weight_dtype = s->weight[rest % s->weight_count];
+        const llmperf_hw *hw = &s->hw[rest / s->weight_count];
+        memset(&one, 0, sizeof one);
+        llmperf_status status =
+            llmperf_case_init(&s->cases[s->case_count], s->model, hw, NULL, &w, &one);
+        if (status == LLMPERF_OK) {
+            s->case_count++;
+            continue;
+        }
+        llmperf_note(skipped, "left out on %s: %s", hw->name, one.text);
+        if (first.faults == 0)
+            first = one;
+    }
+    if (s->case_count == 0) {
+        *error = first;
+        return first.status;
+    }
+    return LLMPERF_OK;
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------ */
+
+typedef struct job {
+    const sweep *s;
+    int64_t from, to, stride;
+    llmperf_sweep_row *rows; /* rows[i - from] */
+} job;
+
+static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
+{
+    int64_t rest = index;
+    int64_t batch = s->batch.value[rest % s->batch.count];
+    rest /= s->batch.count;
+    int64_t contexts = s->context.count ? s->context.count : 1;
+    int64_t at = rest % contexts;
+    rest /= contexts;
+    int64_t prompt = s->prompt.value[rest % s->prompt.count];
+    const llmperf_case *resolved = &s->cases[rest / s->prompt.count];
+    llmperf_case c = *resolved;
+    int64_t context =
+        s->context.count ? s->context.value[at] : llmperf_mean_context(prompt, c.workload.generate);
+    llmperf_case_move(&c, batch, prompt, context);
+    ret_row->hw = c.hw->name;
+    ret_row->weight_dtype = c.workload.weight_dtype;
+    ret_row->kv_dtype = c.workload.kv_dtype;
+    ret_row->tp = c.workload.tp;
+    ret_row->prompt = prompt;
+    ret_row->context = context;
+    ret_row->batch = batch;
+    llmperf_point_of(&c, s->phase, &ret_row->point);
+}
+
+static void *work(void *argument)
+{
+    job *j = argument;
+    for (int64_t i = j->from; i < j->to; i++)
+        evaluate(j->s, i * j->stride, &j->rows[i - j->from]);
+    return NULL;
+}
+
+/* rows[0 .. to - from) of the points from .. to, spread over threads. */
+static void evaluate_block(const sweep *s, int jobs, int64_t from, int64_t to, int64_t stride,
+                           llmperf_sweep_row *rows)
+{
+    job job_of[JOBS_MAX];
+    pthread_t thread[JOBS_MAX];
+    bool started[JOBS_MAX] = {false};
+    int64_t share = (to - from + jobs - 1) / jobs;
+    for (int i = 0; i < jobs; i++) {
+        int64_t begin = from + i * share, end = begin + share;
+        begin = begin < to ? begin : to;
+        end = end < to ? end : to;
+        job_of[i] = (job){.s = s, .from = begin, .to = end, .stride = stride,
+                          .rows = rows + (begin - from)};
+        if (i > 0 && begin < end)
+            started[i] = pthread_create(&thread[i], NULL, work, &job_of[i]) == 0;
+    }
+    work(&job_of[0]);
+    for (int i = 1; i < jobs; i++) {
+        if (started[i])
+            pthread_join(thread[i], NULL);
+        else /* no thread to be had: this one does it */
+            work(&job_of[i]);
+    }
+}
+
+static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common_output *output,
+                                const llmperf_notes *skipped, llmperf_error *error)
+{
+    const char *axes[8];
+    int axis_count = 0;
+    const struct {
+        const char *name;
+        int64_t count;
+    } all[] = {{"hardware", s->hw_count}, {"weight_dtype", s->weight_count},
+               {"kv_dtype", s->kv_count}, {"tp", s->tp.count}, {"prompt", s->prompt.count},
+               {"context", s->context.count}, {"batch", s->batch.count}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].count > 1)
+            axes[axis_count++] = all[i].name;
+    axes[axis_count] = NULL;
+
+    /* a person reads some forty rows; a script all of them */
+    bool record = strcmp(output->format, "csv") == 0 || strcmp(output->format, "json") == 0;
+    int64_t stride = record ? 1 : (s->points + TEXT_ROWS - 1) / TEXT_ROWS;
+    int64_t shown = (s->points + stride - 1) / stride;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int jobs = a->jobs ? (int)a->jobs : cores > 0 && cores < JOBS_MAX ? (int)cores : 1;
+    if (shown < 512) /* threads would cost more than they bring */
+        jobs = 1;
+
+    const llmperf_text_style style = {.color = output->terminal && !getenv("NO_COLOR")};
+    llmperf_sweep_writer writer;
+    llmperf_sweep_row *rows = malloc(BLOCK * sizeof *rows);
+    if (!rows)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = llmperf_sweep_open(output->file, output->format, s->model, s->phase,
+                                               axes, s->points, shown, &style, &writer, error);
+    if (status != LLMPERF_OK) {
+        free(rows);
+        return status;
+    }
+    for (int64_t from = 0; from < shown && !ferror(output->file); from += BLOCK) {
+        int64_t to = from + BLOCK < shown ? from + BLOCK : shown;
+        evaluate_block(s, jobs, from, to, stride, rows);
+        for (int64_t i = 0; i < to - from; i++)
+            llmperf_sweep_row_write(&writer, &rows[i]);
+    }
+    free(rows);
+    return llmperf_sweep_close(&writer, skipped, error);
+}
+
+static llmperf_status prepare(const sweep_arguments *a, const option_result *result,
+                              llmperf_model *model, sweep *s, llmperf_notes *skipped,
+                              llmperf_error *error)
+{
+    llmperf_status status = common_workload(&a->common, &s->workload, error);
+    if (status == LLMPERF_OK)
+        status = common_load_model(&a->common, result->positional[0], model, error);
+    if (status == LLMPERF_OK)
+        status = load_parts(a, result->positional[1], s, error);
+    if (status == LLMPERF_OK)
+        status = read_dtypes("weight-dtype", a->weight_dtype, s->weight, &s->weight_count, error);
+    if (status == LLMPERF_OK)
+        status = read_dtypes("kv-dtype", a->kv_dtype, s->kv, &s->kv_count, error);
+    if (status == LLMPERF_OK)
+        status = expand(a->batch ? a->batch : "1..256*2", 1, 16777216, &s->batch, error);
+    if (status == LLMPERF_OK)
+        status = expand(a->prompt ? a->prompt : "1024", 1, 1073741824, &s->prompt, error);
+    if (status == LLMPERF_OK)
+        status = expand(a->tp ? a->tp : "1", 1, 65536, &s->tp, error);
+    if (status == LLMPERF_OK && a->context)
+        status = expand(a->context, 0, 1073741824, &s->context, error);
+    if (status != LLMPERF_OK)
+        return status;
+    s->model = model;
+    s->phase = a->phase == 1 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE;
+    status = make_cases(s, skipped, error);
+    if (status != LLMPERF_OK)
+        return status;
+    const int64_t counts[] = {s->case_count, s->prompt.count,
+                              s->context.count ? s->context.count : 1, s->batch.count};
+    s->points = 1;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (s->points > POINTS_MAX / counts[i])
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "the axes span more than %lld points; fewer are allowed",
+                                (long long)POINTS_MAX);
+        s->points *= counts[i];
+    }
+    return LLMPERF_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    sweep_arguments arguments = {.common = COMMON_DEFAULTS};
+    option_result result = {0};
+    llmperf_error error = {0};
+    llmperf_notes skipped = {0};
+    common_output output;
+    sweep s = {0};
+    static llmperf_model model;
+
+    llmperf_status status = common_parse(&COMMAND_SWEEP, argc, argv, &arguments, &result, &error);
+    if (status != LLMPERF_OK)
+        return common_report(status, &error);
+    if (result.help) {
+        option_print_help(stdout, &COMMAND_SWEEP);
+        return 0;
+    }
+    status = prepare(&arguments, &result, &model, &s, &skipped, &error);
+    if (status == LLMPERF_OK)
+        status = common_open_output(&arguments.common, &output, &error);
+    if (status == LLMPERF_OK) {
+        status = write_all(&s, &arguments, &output, &skipped, &error);
+        llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
+        status = status == LLMPERF_OK ? closed : status;
+    }
+    free_sweep(&s);
+    return common_report(status, &error);
+}
+
+const option_command COMMAND_SWEEP = {
+    .name = "sweep",
+    .synopsis = "MODEL HARDWARE[,HARDWARE...]",
+    .summary = "the curve over batch, context, prompt, tp, formats and hardware",
+    .about =
+        "Evaluates every combination of the axes and prints time, tokens/s, intensity, what bounds "
+        "the step and whether it fits. A range is A..B (every integer), A..B*2 or A..Bx2 "
+        "(doubling), A..B+8 (steps), a,b,c (a list), or several of these with commas. CSV and JSON "
+        "stream every point; text shows about forty and says so.",
+    .examples =
+        "llmperf sweep llama-3.1-8b h100-sxm --batch 1..512*2\n"
+        "llmperf sweep llama-3.1-70b h100-sxm,h200-sxm --tp 1..8x2 --weight-dtype bf16,fp8\n"
+        "llmperf sweep llama-3.1-8b l40s --batch 1..1024 --context 1024..131072x2 --format csv "
+        "-o curve.csv\n"
+        "llmperf sweep qwen2.5-7b a100-sxm-80gb --phase prefill -b 1 -s 128..32768x2",
+    .options = OPTIONS,
+    .min_positionals = 2,
+    .max_positionals = 2,
+    .run = run,
+};
