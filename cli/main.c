@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of subcommands; nothing is computed here. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,9 +77,8 @@ static int print_generated(int argc, char **argv)
     return fflush(stdout) == 0 ? 0 : LLMPERF_E_IO;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_DFL); /* `llmperf ... | head` ends quietly */
     if (argc < 2) {
         print_overview(stderr);
         return LLMPERF_E_USAGE;
@@ -104,4 +104,16 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], COMMANDS[i]->name) == 0)
             return COMMANDS[i]->run(argc - 1, argv + 1);
     return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_DFL); /* `llmperf ... | head` ends quietly */
+    int code = dispatch(argc, argv);
+    if (code != 0 || (fflush(stdout) == 0 && !ferror(stdout)))
+        return code;
+    llmperf_error error = {0}; /* help and version; results check their own output */
+    return common_report(llmperf_fail(&error, LLMPERF_E_IO, "cannot write to standard output: %s",
+                                      strerror(errno)),
+                         &error);
 }

@@ -161,16 +161,18 @@ static double total_bytes(const llmperf_case *c, double fixed, int64_t batch, in
 
 enum { SEARCH_LIMIT_LOG2 = 40 };
 
-/* Largest x in [0, 2^40] for which fits(x) holds; fits is monotone and fits(0) is not asked. */
+/* Largest x in [0, 2^40] for which fits(x) holds; fits(0) is not asked. From above, as fits need
+ * not hold at small x: short prompts end more sequences in a step, each with its logits. */
 typedef bool (*fits_function)(const llmperf_case *c, double fixed, double capacity, int64_t x);
 
 static int64_t largest(const llmperf_case *c, double fixed, double capacity, fits_function fits)
 {
-    int64_t low = 0, high = 1;
-    while (high < (int64_t)1 << SEARCH_LIMIT_LOG2 && fits(c, fixed, capacity, high)) {
-        low = high;
-        high *= 2;
-    }
+    int64_t low = (int64_t)1 << SEARCH_LIMIT_LOG2;
+    while (low > 0 && !fits(c, fixed, capacity, low))
+        low /= 2;
+    int64_t high = low > 0 ? 2 * low : 0;
+    if (high > (int64_t)1 << SEARCH_LIMIT_LOG2)
+        return low;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
         if (fits(c, fixed, capacity, middle))

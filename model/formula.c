@@ -110,22 +110,34 @@ static list without_numbers(formula *f, int first, double *ret_number)
     return rest;
 }
 
-/* number * factors, the number first (or as a divisor, last); the shortest node that says it. */
+/* A number as quotient of whole ones, 5 / 3, where a small divisor does it; else over 1. */
+static double divisor_of(double number)
+{
+    enum { DIVISOR_MAX = 64 };
+    for (int i = 1; i <= DIVISOR_MAX; i++)
+        if (number * i == floor(number * i))
+            return i;
+    return 1;
+}
+
+/* number * factors, numbers first; the shortest node that says it. */
 static int make_product(formula *f, double number, list factors)
 {
     if (number == 0 || factors.first == NONE)
         return new_number(f, number);
-    if (number != 1) {
-        double inverse = 1 / number;
-        bool divides = number != floor(number) && inverse == floor(inverse);
-        int at = new_number(f, divides ? inverse : number);
+    double divisor = divisor_of(number);
+    if (divisor != 1) {
+        int at = new_number(f, divisor);
         if (at == NONE)
             return NONE;
-        f->node[at].turned = divides;
-        if (divides)
-            append(f, &factors, at);
-        else
-            prepend(f, &factors, at);
+        f->node[at].turned = true;
+        prepend(f, &factors, at);
+    }
+    if (number * divisor != 1) {
+        int at = new_number(f, number * divisor);
+        if (at == NONE)
+            return NONE;
+        prepend(f, &factors, at);
     }
     if (factors.first == factors.last && !f->node[factors.first].turned)
         return factors.first;
@@ -135,11 +147,46 @@ static int make_product(formula *f, double number, list factors)
     return at;
 }
 
+/* s s is s^2; symbols alone. */
+static bool join_powers(formula *f, list *factors)
+{
+    list result = EMPTY;
+    for (int at = factors->first, next; at != NONE; at = next) {
+        int times = 1;
+        next = f->node[at].next;
+        if (f->node[at].kind == SYMBOL) { /* take its equals out of the rest */
+            list rest = EMPTY;
+            for (int k = next, after; k != NONE; k = after) {
+                after = f->node[k].next;
+                if (f->node[k].kind == SYMBOL && f->node[k].turned == f->node[at].turned &&
+                    strcmp(f->node[k].name, f->node[at].name) == 0)
+                    times++;
+                else
+                    append(f, &rest, k);
+            }
+            next = rest.first;
+        }
+        if (times > 1) {
+            int power = new_node(f, POWER), exponent = new_number(f, times);
+            if (power == NONE || exponent == NONE)
+                return false;
+            f->node[power].turned = f->node[at].turned;
+            f->node[power].first = (int16_t)at;
+            f->node[at].turned = false;
+            f->node[at].next = (int16_t)exponent;
+            at = power;
+        }
+        append(f, &result, at);
+    }
+    *factors = result;
+    return true;
+}
+
 static int tidy_product(formula *f, list factors)
 {
     double number;
     list rest = without_numbers(f, factors.first, &number);
-    return make_product(f, number, rest);
+    return join_powers(f, &rest) ? make_product(f, number, rest) : NONE;
 }
 
 static bool put(const char *text, char *buffer, size_t size, size_t *used)

@@ -46,6 +46,8 @@ static const char *const BOUND_NAMES[LLMPERF_BOUND_COUNT] = {
 static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "compute_efficiency", "memory_efficiency", "launch_s",        "serial_s",
     "work_item_s",        "norm",              "link_efficiency", "hop_s",
+    "fill_depth",         "score_channels",    "tile_padding",    "settle",
+    "input_passes",       "loop_s",            "head_s",
 };
 
 const char *llmperf_op_name(llmperf_op_id id)
@@ -84,4 +86,12 @@ const char *llmperf_bound_name(llmperf_bound bound)
 const char *llmperf_param_name(llmperf_param param)
 {
     return (unsigned)param < LLMPERF_PARAM_COUNT ? PARAM_NAMES[param] : "?";
+}
+
+llmperf_param llmperf_param_parse(const char *name)
+{
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+        if (strcmp(name, PARAM_NAMES[i]) == 0)
+            return (llmperf_param)i;
+    return LLMPERF_PARAM_COUNT;
 }

@@ -113,7 +113,8 @@ static void emit_layer(emitter *e, const llmperf_layer *layer)
     double reduced = e->tokens * h * e->c->act_bytes_per;
     double before = (double)((layer->norms + 1) / 2), after = (double)(layer->norms / 2);
 
-    emit_norm(e, LLMPERF_OP_NORM, e->tokens, h, repeat * before);
+    if (before > 0)
+        emit_norm(e, LLMPERF_OP_NORM, e->tokens, h, repeat * before);
     LAYER_ATTENTION.emit(e, layer);
     if (!layer->parallel) {
         emit_collective(e, LLMPERF_OP_COMM_ATTN, LLMPERF_COLLECTIVE_ALL_REDUCE, reduced, repeat);

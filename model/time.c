@@ -3,6 +3,7 @@
  * The one place where time is computed. docs/model.md, "Time", derives each formula.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "internal.h"
@@ -83,10 +84,62 @@ static double norm_p(const double *x, int count, double p, double *ret_dx, doubl
     return norm;
 }
 
-/* The entry that times an operator, or CALIB_NO_ENTRY. */
-static uint8_t entry_of(const llmperf_calib *calib, int kind, int regime, int dtype)
+/* Bits of a stored element: of the weights of a GEMM, of the KV cache of attention; 0 = none. */
+static double stored_bits(const llmperf_op *op)
 {
-    return calib ? calib->index[kind][regime][dtype] : LLMPERF_CALIB_NO_ENTRY;
+    if (op->kind == LLMPERF_KIND_GEMM && op->n > 0 && op->k > 0)
+        return 8 * op->weight_bytes / (op->n * op->k);
+    double values =
+        op->sequences * op->query_tokens * op->kv_heads * (op->head_dim + op->value_dim);
+    return op->kind == LLMPERF_KIND_ATTENTION && values > 0 ? 8 * op->kv_write_bytes / values : 0;
+}
+
+/* How well a variant suits an operator of its kind, regime and dtype; below 0 = not at all. */
+static double suits(const llmperf_calib_key *key, const llmperf_op *op)
+{
+    if (op->kind == LLMPERF_KIND_COLLECTIVE) {
+        double octaves =
+            key->devices ? fabs(log2((double)key->devices / (double)op->devices)) : 32;
+        double kind = key->collective == op->collective                ? 128
+                      : key->collective == LLMPERF_COLLECTIVE_NONE ? 64
+                                                                   : 0; /* borrowed */
+        return kind + 1 / (1 + octaves);
+    }
+    if (key->gemv)
+        return -1; /* compared with the GEMM, see llmperf_time_op() */
+    double bits = llmperf_dtype_bits((llmperf_dtype)key->stored);
+    return bits > 0 && fabs(stored_bits(op) / bits - 1) < 0.01 ? 1 : -1;
+}
+
+uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op, llmperf_regime regime)
+{
+    if (!calib)
+        return LLMPERF_CALIB_NO_ENTRY;
+    uint8_t found = calib->index[op->kind][regime][op->dtype];
+    double best = -1;
+    for (int i = 0; calib->variants > 0 && i < calib->entry_count; i++) {
+        const llmperf_calib_key *key = &calib->entry[i].key;
+        if (i == found || key->kind != op->kind || key->regime != regime ||
+            key->dtype != op->dtype)
+            continue;
+        double fitness = suits(key, op);
+        if (fitness > best) {
+            best = fitness;
+            found = (uint8_t)i;
+        }
+    }
+    return found;
+}
+
+/* The entry for a product with one row, or CALIB_NO_ENTRY. */
+static uint8_t gemv_of(const llmperf_calib *calib, const llmperf_op *op)
+{
+    if (!calib || calib->variants == 0 || op->kind != LLMPERF_KIND_GEMM || op->m > 1)
+        return LLMPERF_CALIB_NO_ENTRY;
+    for (int i = 0; i < calib->entry_count; i++)
+        if (calib->entry[i].key.gemv && calib->entry[i].key.dtype == op->dtype)
+            return (uint8_t)i;
+    return LLMPERF_CALIB_NO_ENTRY;
 }
 
 static const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t index,
@@ -101,7 +154,7 @@ static double time_collective(const llmperf_op *op, const llmperf_hw *hw,
                               const llmperf_calib *calib, llmperf_time *t, llmperf_gradient *g)
 {
     const llmperf_link *link = llmperf_hw_link(hw, op->devices);
-    uint8_t index = entry_of(calib, op->kind, op->regime, op->dtype);
+    uint8_t index = llmperf_calib_find(calib, op, (llmperf_regime)op->regime);
     const double *param = entry_at(calib, index, LLMPERF_KIND_COLLECTIVE)->param;
     double doublings = log2((double)op->devices);
     /* the datasheet's latency stands in while nothing was measured */
@@ -142,7 +195,9 @@ typedef struct extend_join {
 
 static double geometric(double a, double b, double share_b)
 {
-    return a == b ? a : exp((1 - share_b) * log(a) + share_b * log(b));
+    if (a == b || share_b == 0) /* the ends to the last digit */
+        return a;
+    return share_b == 1 ? b : exp((1 - share_b) * log(a) + share_b * log(b));
 }
 
 static void join(const llmperf_op *op, extend_join *j, double *ret_param)
@@ -160,9 +215,14 @@ static void join(const llmperf_op *op, extend_join *j, double *ret_param)
                                       j->lambda * pre[LLMPERF_PARAM_LAUNCH];
     ret_param[LLMPERF_PARAM_WORK] =
         (1 - j->mu) * pre[LLMPERF_PARAM_WORK] + j->mu * dec[LLMPERF_PARAM_WORK];
+    for (int i = LLMPERF_PARAM_FILL; i < LLMPERF_PARAM_COUNT; i++)
+        ret_param[i] = (1 - j->lambda) * dec[i] + j->lambda * pre[i];
     /* 1/p is blended: it runs from 0 (max) to 1 (sum) and more, without a pole */
     double inverse = (1 - j->lambda) / dec[LLMPERF_PARAM_NORM] + j->lambda / pre[LLMPERF_PARAM_NORM];
-    ret_param[LLMPERF_PARAM_NORM] = inverse > 0 ? 1 / inverse : INFINITY;
+    ret_param[LLMPERF_PARAM_NORM] = j->lambda == 1   ? pre[LLMPERF_PARAM_NORM]
+                                    : j->lambda == 0 ? dec[LLMPERF_PARAM_NORM]
+                                    : inverse > 0    ? 1 / inverse
+                                                     : INFINITY;
 }
 
 /* From the gradient by the joined parameters to those of the two entries. */
@@ -181,33 +241,112 @@ static void split_gradient(const extend_join *j, const double *param, const doub
                                   own[LLMPERF_PARAM_MEMORY];
         d[LLMPERF_PARAM_LAUNCH] = dlog[LLMPERF_PARAM_LAUNCH] * by_lambda;
         d[LLMPERF_PARAM_WORK] = dlog[LLMPERF_PARAM_WORK] * by_mu;
+        for (int k = LLMPERF_PARAM_FILL; k < LLMPERF_PARAM_COUNT; k++)
+            d[k] = dlog[k] * by_lambda;
         double p = param[LLMPERF_PARAM_NORM], q = own[LLMPERF_PARAM_NORM];
         if (!isinf(p) && !isinf(q))
             d[LLMPERF_PARAM_NORM] = dlog[LLMPERF_PARAM_NORM] * by_lambda * (p * p) / (q * q);
     }
 }
 
-double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                       llmperf_time *ret_time, llmperf_gradient *ret_gradient)
-{
-    llmperf_time local;
-    llmperf_time *t = ret_time ? ret_time : &local;
-    llmperf_gradient *g = ret_gradient;
-    memset(t, 0, sizeof *t);
-    if (g)
-        memset(g, 0, sizeof *g);
-    if (op->kind == LLMPERF_KIND_COLLECTIVE)
-        return time_collective(op, hw, calib, t, g);
+/* ---- the refinements of the form ------------------------------------------------------------------ */
 
-    uint8_t index = entry_of(calib, op->kind, op->regime, op->dtype);
+/* Shape figures of an operator that the refinements need. */
+typedef struct op_shape {
+    double depth; /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
+    double head;  /* mean of the key and the value channels of a head; 0 = no attention */
+    double padding; /* rows that fill m up to whole tiles / m */
+} op_shape;
+
+/*
+ * Rows that fill m up to whole tiles, per row. Libraries tile m by 256 for large products and by
+ * powers of two below; up to 64 rows a product waits for its weights, so nothing is padded.
+ */
+static double padding_of(double m)
+{
+    if (m <= 64)
+        return 0;
+    double whole = m <= 128 ? 128 : 256 * ceil(m / 256);
+    return whole / m - 1;
+}
+
+static op_shape shape_of(const llmperf_op *op)
+{
+    op_shape s = {.depth = op->k};
+    if (op->kind == LLMPERF_KIND_GEMM)
+        s.padding = padding_of(op->m);
+    if (op->kind == LLMPERF_KIND_ATTENTION) {
+        double channels = op->head_dim + op->value_dim;
+        double per_key = 2 * op->heads * channels * op->sequences * op->query_tokens;
+        s.head = channels / 2;
+        s.depth = per_key > 0 ? op->flop / per_key : 0;
+    }
+    return s;
+}
+
+/*
+ * Compute time: flop / (e_c P), times what the shape costs, times what the clock loses.
+ *   c = flop / (e_c P) (1 + fill / depth) (1 + score / head) (1 + tile padding)
+ *   compute = c (1 + settle c / (c + 1 ms))
+ * Each factor is at least 1, and every product of one with flop does not fall when m, batch or
+ * context grow. ret_dlog[i] (may be NULL) = d log(compute) / d parameter.
+ */
+static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
+                           const op_shape *s, double *ret_dlog)
+{
+    static const double SETTLING_S = 1e-3;
+    if (!(op->flop > 0))
+        return 0;
+    double by_depth = s->depth > 0 ? 1 / s->depth : 0, by_head = s->head > 0 ? 1 / s->head : 0;
+    double fill = 1 + param[LLMPERF_PARAM_FILL] * by_depth;
+    double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
+    double tile = 1 + param[LLMPERF_PARAM_TILE] * s->padding;
+    double c = op->flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
+               score * tile;
+    double settled = c / (c + SETTLING_S); /* 0 for a short kernel, 1 for a long one */
+    double settle = 1 + param[LLMPERF_PARAM_SETTLE] * settled;
+    if (ret_dlog) {
+        /* d log(compute) / d log(c) */
+        double slope = 1 + param[LLMPERF_PARAM_SETTLE] * settled * (1 - settled) / settle;
+        ret_dlog[LLMPERF_PARAM_COMPUTE] = -slope / param[LLMPERF_PARAM_COMPUTE];
+        ret_dlog[LLMPERF_PARAM_FILL] = slope * by_depth / fill;
+        ret_dlog[LLMPERF_PARAM_SCORE] = slope * by_head / score;
+        ret_dlog[LLMPERF_PARAM_TILE] = slope * s->padding / tile;
+        ret_dlog[LLMPERF_PARAM_SETTLE] = settled / settle;
+    }
+    return c * settle;
+}
+
+static uint8_t largest_term(const llmperf_time *t)
+{
+    double largest = t->compute_s;
+    uint8_t bound = LLMPERF_BOUND_COMPUTE;
+    if (t->memory_s > largest) {
+        largest = t->memory_s;
+        bound = LLMPERF_BOUND_MEMORY;
+    }
+    double latency = fmax(fmax(t->serial_s, t->work_s), t->added_s);
+    if (latency > largest) {
+        largest = latency;
+        bound = LLMPERF_BOUND_LATENCY;
+    }
+    return t->launch_s > largest ? LLMPERF_BOUND_LAUNCH : bound;
+}
+
+/* One operator on one device; index = the entry to use, or CALIB_NO_ENTRY: the one that fits. */
+static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                         uint8_t index, llmperf_time *t, llmperf_gradient *g)
+{
     const double *param;
     double joined[LLMPERF_PARAM_COUNT];
     extend_join j = {0};
     uint8_t index_decode = LLMPERF_CALIB_NO_ENTRY;
     bool is_joined = false;
+    if (index == LLMPERF_CALIB_NO_ENTRY)
+        index = llmperf_calib_find(calib, op, (llmperf_regime)op->regime);
     if (index == LLMPERF_CALIB_NO_ENTRY && op->regime == LLMPERF_REGIME_EXTEND && calib) {
-        index = entry_of(calib, op->kind, LLMPERF_REGIME_PREFILL, op->dtype);
-        index_decode = entry_of(calib, op->kind, LLMPERF_REGIME_DECODE, op->dtype);
+        index = llmperf_calib_find(calib, op, LLMPERF_REGIME_PREFILL);
+        index_decode = llmperf_calib_find(calib, op, LLMPERF_REGIME_DECODE);
         is_joined = index != LLMPERF_CALIB_NO_ENTRY || index_decode != LLMPERF_CALIB_NO_ENTRY;
     }
     if (is_joined) {
@@ -219,48 +358,49 @@ double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf
         param = entry_at(calib, index, op->kind)->param;
     }
 
+    const op_shape shape = shape_of(op);
+    double by_compute[LLMPERF_PARAM_COUNT] = {0};
     double x[TERMS];
-    x[0] = op->flop > 0
-               ? op->flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype])
-               : 0;
+    x[0] = compute_time(op, hw, param, &shape, g ? by_compute : NULL);
     x[1] = op->bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s);
     double k = op->k * (1.0 / 1024);
     double k_shape = k / (1 + k / 3);
     x[2] = param[LLMPERF_PARAM_SERIAL] * k_shape;
     double items = hw->units > 0 ? op->sequences * op->kv_heads / hw->units : 0;
     x[3] = param[LLMPERF_PARAM_WORK] * items;
-    double launch = param[LLMPERF_PARAM_LAUNCH] * op->launches;
+    double head = shape.head * (1.0 / 128);
+    double launch = (param[LLMPERF_PARAM_LAUNCH] + param[LLMPERF_PARAM_HEAD] * head) * op->launches;
+    double depth = shape.depth * (1.0 / 1024);
+    double depth_shape = depth / (1 + depth / 3);
+    double pass = op->input_bytes / hw->mem_bytes_per_s;
+    double added = param[LLMPERF_PARAM_LOOP] * depth_shape + param[LLMPERF_PARAM_PASSES] * pass;
 
     double dx[TERMS], dp;
     double norm = norm_p(x, TERMS, param[LLMPERF_PARAM_NORM], g ? dx : NULL, g ? &dp : NULL);
+    memset(t, 0, sizeof *t);
     t->compute_s = x[0];
     t->memory_s = x[1];
     t->serial_s = x[2];
     t->work_s = x[3];
     t->launch_s = launch;
-    t->time_s = launch + norm;
+    t->added_s = added;
+    t->time_s = launch + norm + added;
+    t->bound = largest_term(t);
 
-    double largest = x[0];
-    t->bound = LLMPERF_BOUND_COMPUTE;
-    if (x[1] > largest) {
-        largest = x[1];
-        t->bound = LLMPERF_BOUND_MEMORY;
-    }
-    if (x[2] > largest || x[3] > largest) {
-        largest = x[2] > x[3] ? x[2] : x[3];
-        t->bound = LLMPERF_BOUND_LATENCY;
-    }
-    if (launch > largest)
-        t->bound = LLMPERF_BOUND_LAUNCH;
-
+    if (g)
+        memset(g, 0, sizeof *g);
     if (g && t->time_s > 0) {
-        double dlog[LLMPERF_PARAM_COUNT] = {0};
-        dlog[LLMPERF_PARAM_COMPUTE] = -dx[0] * x[0] / param[LLMPERF_PARAM_COMPUTE] / t->time_s;
+        double dlog[LLMPERF_PARAM_COUNT];
+        for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+            dlog[i] = dx[0] * x[0] * by_compute[i] / t->time_s;
         dlog[LLMPERF_PARAM_MEMORY] = -dx[1] * x[1] / param[LLMPERF_PARAM_MEMORY] / t->time_s;
         dlog[LLMPERF_PARAM_LAUNCH] = op->launches / t->time_s;
+        dlog[LLMPERF_PARAM_HEAD] = head * op->launches / t->time_s;
         dlog[LLMPERF_PARAM_SERIAL] = dx[2] * k_shape / t->time_s;
         dlog[LLMPERF_PARAM_WORK] = dx[3] * items / t->time_s;
         dlog[LLMPERF_PARAM_NORM] = dp / t->time_s;
+        dlog[LLMPERF_PARAM_LOOP] = depth_shape / t->time_s;
+        dlog[LLMPERF_PARAM_PASSES] = pass / t->time_s;
         g->entry[0] = index;
         g->entry[1] = index_decode;
         if (is_joined) {
@@ -272,6 +412,30 @@ double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf
         }
     }
     return t->time_s;
+}
+
+double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                       llmperf_time *ret_time, llmperf_gradient *ret_gradient)
+{
+    llmperf_time local, other;
+    llmperf_time *t = ret_time ? ret_time : &local;
+    if (op->kind == LLMPERF_KIND_COLLECTIVE) {
+        memset(t, 0, sizeof *t);
+        if (ret_gradient)
+            memset(ret_gradient, 0, sizeof *ret_gradient);
+        return time_collective(op, hw, calib, t, ret_gradient);
+    }
+    uint8_t row = gemv_of(calib, op);
+    if (row == LLMPERF_CALIB_NO_ENTRY)
+        return time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, ret_gradient);
+    /* one row: never dearer than the GEMM that would take it too, so that time stays monotone in
+     * the batch; without a GEMM fit there is nothing to compare with */
+    bool has_gemm =
+        llmperf_calib_find(calib, op, (llmperf_regime)op->regime) != LLMPERF_CALIB_NO_ENTRY;
+    time_local(op, hw, calib, row, &other, NULL);
+    if (has_gemm && time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, NULL) < other.time_s)
+        row = LLMPERF_CALIB_NO_ENTRY;
+    return time_local(op, hw, calib, row, t, ret_gradient);
 }
 
 /* ---- calibrations ------------------------------------------------------------------------------- */
@@ -287,35 +451,155 @@ llmperf_calib_entry llmperf_calib_ideal(llmperf_op_kind kind)
     return kind == LLMPERF_KIND_COLLECTIVE ? IDEAL_COLLECTIVE : IDEAL;
 }
 
-llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regime,
-                                 llmperf_dtype dtype, const llmperf_calib_entry *entry,
-                                 llmperf_error *error)
+llmperf_param_range llmperf_param_limits(llmperf_param param)
 {
-    static const struct {
-        double above, most;
-    } LIMIT[LLMPERF_PARAM_COUNT] = {
-        [LLMPERF_PARAM_COMPUTE] = {0, 1.05}, [LLMPERF_PARAM_MEMORY] = {0, 1.05},
-        [LLMPERF_PARAM_LINK] = {0, 1.05},    [LLMPERF_PARAM_NORM] = {0, INFINITY},
-        [LLMPERF_PARAM_LAUNCH] = {-1, 1e3},  [LLMPERF_PARAM_SERIAL] = {-1, 1e3},
-        [LLMPERF_PARAM_WORK] = {-1, 1e3},    [LLMPERF_PARAM_HOP] = {-1, 1e3},
+    static const llmperf_param_range RANGE[LLMPERF_PARAM_COUNT] = {
+        [LLMPERF_PARAM_COMPUTE] = {0, 1.05, true}, [LLMPERF_PARAM_MEMORY] = {0, 1.05, true},
+        [LLMPERF_PARAM_LINK] = {0, 1.05, true},    [LLMPERF_PARAM_NORM] = {0, INFINITY, true},
+        [LLMPERF_PARAM_LAUNCH] = {0, 1e3, false},  [LLMPERF_PARAM_SERIAL] = {0, 1e3, false},
+        [LLMPERF_PARAM_WORK] = {0, 1e3, false},    [LLMPERF_PARAM_HOP] = {0, 1e3, false},
+        [LLMPERF_PARAM_FILL] = {0, 1e6, false},    [LLMPERF_PARAM_SCORE] = {0, 1e4, false},
+        [LLMPERF_PARAM_TILE] = {0, 1, false},      [LLMPERF_PARAM_SETTLE] = {0, 100, false},
+        [LLMPERF_PARAM_PASSES] = {0, 1e4, false},  [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
+        [LLMPERF_PARAM_HEAD] = {0, 1e3, false},
     };
+    return RANGE[param];
+}
+
+double llmperf_param_neutral(llmperf_param param)
+{
+    return param == LLMPERF_PARAM_LINK ? 1 : IDEAL.param[param];
+}
+
+bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key *b)
+{
+    return a->kind == b->kind && a->regime == b->regime && a->dtype == b->dtype &&
+           a->stored == b->stored && a->gemv == b->gemv && a->collective == b->collective &&
+           a->devices == b->devices;
+}
+
+static bool is_variant(const llmperf_calib_key *key)
+{
+    return key->stored || key->gemv || key->collective || key->devices;
+}
+
+/* Why a key means nothing; NULL = it is fine. */
+static const char *wrong_key(const llmperf_calib_key *key)
+{
+    bool collective = key->kind == LLMPERF_KIND_COLLECTIVE;
+    bool gemm = key->kind == LLMPERF_KIND_GEMM, attention = key->kind == LLMPERF_KIND_ATTENTION;
+    if (key->kind >= LLMPERF_KIND_COUNT || key->regime >= LLMPERF_REGIME_COUNT ||
+        key->dtype >= LLMPERF_DTYPE_COUNT || key->stored >= LLMPERF_DTYPE_COUNT ||
+        key->collective > LLMPERF_COLLECTIVE_ALL_GATHER)
+        return "the key is out of range";
+    if (!collective && (key->collective || key->devices))
+        return "collective and devices belong to collectives alone";
+    if (key->devices < 0 || key->devices == 1 || key->devices > 1 << 20)
+        return "devices must be from 2 to 1048576";
+    if (key->stored && !gemm && !attention)
+        return "stored belongs to gemm and attention alone";
+    if (key->stored && key->stored == key->dtype)
+        return "stored equals dtype";
+    if (key->gemv && (!gemm || key->stored))
+        return "gemv belongs to gemm without stored";
+    if (collective && key->dtype != LLMPERF_DTYPE_NONE)
+        return "a collective has no dtype";
+    if (!collective && key->dtype == LLMPERF_DTYPE_NONE)
+        return "the dtype is missing";
+    if (attention && key->regime == LLMPERF_REGIME_NONE)
+        return "the regime of attention is missing; prefill, extend or decode is allowed";
+    if ((gemm || collective) && key->regime != LLMPERF_REGIME_NONE)
+        return "a regime belongs to attention and scans alone";
+    return NULL;
+}
+
+static llmperf_status check_params(const llmperf_calib_entry *entry, llmperf_op_kind kind,
+                                   llmperf_error *error)
+{
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
         double value = entry->param[i];
-        double least = LIMIT[i].above;
-        bool legal = value <= LIMIT[i].most && (least < 0 ? value >= 0 : value > least);
+        llmperf_param_range range = llmperf_param_limits((llmperf_param)i);
+        bool legal = value <= range.most && (range.above ? value > range.least
+                                                         : value >= range.least);
         if (!legal)
             return llmperf_fail(error, LLMPERF_E_SPEC,
                                 "calibration of %s: %s is %g; %s %g to %g is allowed",
                                 llmperf_kind_name(kind), llmperf_param_name((llmperf_param)i), value,
-                                least < 0 ? "from" : "above", least < 0 ? 0 : least, LIMIT[i].most);
+                                range.above ? "above" : "from", range.least, range.most);
     }
+    return LLMPERF_OK;
+}
+
+static llmperf_status no_room(llmperf_error *error)
+{
+    return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "a calibration holds at most %d fits",
+                        LLMPERF_CALIB_ENTRIES_MAX);
+}
+
+llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regime,
+                                 llmperf_dtype dtype, const llmperf_calib_entry *entry,
+                                 llmperf_error *error)
+{
+    llmperf_status status = check_params(entry, kind, error);
+    if (status != LLMPERF_OK)
+        return status;
     uint8_t *slot = &calib->index[kind][regime][dtype];
     if (*slot == LLMPERF_CALIB_NO_ENTRY) {
         if (calib->entry_count >= LLMPERF_CALIB_ENTRIES_MAX)
-            return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                                "a calibration holds at most %d fits", LLMPERF_CALIB_ENTRIES_MAX);
+            return no_room(error);
         *slot = (uint8_t)calib->entry_count++;
     }
     calib->entry[*slot] = *entry;
+    calib->entry[*slot].key = (llmperf_calib_key){
+        .kind = (uint8_t)kind, .regime = (uint8_t)regime, .dtype = (uint8_t)dtype};
     return LLMPERF_OK;
+}
+
+llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry *entry,
+                                 llmperf_error *error)
+{
+    const llmperf_calib_key *key = &entry->key;
+    const char *wrong = wrong_key(key);
+    if (wrong)
+        return llmperf_fail(error, LLMPERF_E_SPEC, "calibration of %s: %s",
+                            llmperf_kind_name((llmperf_op_kind)key->kind), wrong);
+    if (!is_variant(key))
+        return llmperf_calib_set(calib, (llmperf_op_kind)key->kind, (llmperf_regime)key->regime,
+                                 (llmperf_dtype)key->dtype, entry, error);
+    llmperf_status status = check_params(entry, (llmperf_op_kind)key->kind, error);
+    if (status != LLMPERF_OK)
+        return status;
+    int at = 0;
+    while (at < calib->entry_count && !llmperf_calib_same_key(&calib->entry[at].key, key))
+        at++;
+    if (at >= LLMPERF_CALIB_ENTRIES_MAX)
+        return no_room(error);
+    if (at == calib->entry_count) {
+        calib->entry_count++;
+        calib->variants++;
+    }
+    calib->entry[at] = *entry;
+    return LLMPERF_OK;
+}
+
+char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t size)
+{
+    static const char *const COLLECTIVES[] = {"collective", "all_reduce", "all_gather"};
+    const char *regime = llmperf_regime_name((llmperf_regime)key->regime);
+    if (key->kind == LLMPERF_KIND_COLLECTIVE) {
+        const char *name = COLLECTIVES[key->collective <= 2 ? key->collective : 0];
+        if (key->devices)
+            snprintf(buffer, size, "%s on %lld devices", name, (long long)key->devices);
+        else
+            snprintf(buffer, size, "%s", name);
+        return buffer;
+    }
+    snprintf(buffer, size, "%s%s%s %s%s%s",
+             key->gemv ? "gemv" : llmperf_kind_name((llmperf_op_kind)key->kind), regime ? " " : "",
+             regime ? regime : "", llmperf_dtype_name((llmperf_dtype)key->dtype),
+             !key->stored                            ? ""
+             : key->kind == LLMPERF_KIND_ATTENTION ? ", KV "
+                                                     : ", weights ",
+             key->stored ? llmperf_dtype_name((llmperf_dtype)key->stored) : "");
+    return buffer;
 }

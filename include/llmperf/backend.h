@@ -17,49 +17,80 @@ extern "C" {
 
 /* What a probe measures beside the operators of a model. */
 typedef enum llmperf_probe_kind {
-    LLMPERF_PROBE_OP,     /* one llmperf_op: gemm, gemv (m = 1), attention, elementwise */
-    LLMPERF_PROBE_READ,   /* stream of loads; bytes = buffer size, counted once */
-    LLMPERF_PROBE_COPY,   /* read and written: bytes counted twice */
-    LLMPERF_PROBE_TRIAD,  /* two reads, one write */
-    LLMPERF_PROBE_LAUNCH, /* an empty launch */
+    LLMPERF_PROBE_OP,      /* one llmperf_op: gemm, gemv (m = 1), attention, elementwise, gather */
+    LLMPERF_PROBE_READ,    /* stream of loads; bytes = buffer size, counted once */
+    LLMPERF_PROBE_COPY,    /* read and written: bytes counted twice */
+    LLMPERF_PROBE_TRIAD,   /* two reads, one write: bytes counted three times */
+    LLMPERF_PROBE_LAUNCH,  /* an empty launch */
+    LLMPERF_PROBE_FORWARD, /* a whole step: `ops`, each as often as its `repeat` says */
     LLMPERF_PROBE_COUNT
 } llmperf_probe_kind;
 
+/*
+ * One thing to time. An operator is described by its shape (m, n, k; sequences, query_tokens,
+ * heads ...), its dtype and its bytes; `repeat` counts in PROBE_FORWARD alone.
+ *   PROBE_FORWARD: operators with a repeat above 1 are run layer by layer in the order of `ops`;
+ *   those of repeat 1 before the first such one open the step, the others close it. Each layer has
+ *   weights and a KV cache of its own where 60 % of memory holds them, else they are used in turn.
+ */
 typedef struct llmperf_probe {
     llmperf_probe_kind kind;
-    llmperf_op op;      /* PROBE_OP */
-    double bytes;       /* streams */
-    bool cold;          /* operands rotate, so that they come from memory, not from a cache */
+    llmperf_op op; /* PROBE_OP */
+    double bytes;  /* streams: size of one buffer */
+    bool cold;     /* weights and KV rotate, so that they come from memory, not from a cache */
+    const llmperf_op *ops; /* PROBE_FORWARD: borrowed for the call */
+    int op_count;
 } llmperf_probe;
+
+/* A fact about a device now: "load" 0.8, "governor" "performance". */
+typedef struct llmperf_state_item {
+    char key[32];
+    char text[LLMPERF_NAME_MAX]; /* "" = a number */
+    double number;
+} llmperf_state_item;
+
+#define LLMPERF_STATE_MAX 24
 
 typedef struct llmperf_device {
     char backend[24], name[LLMPERF_NAME_MAX];
+    char kind[24]; /* cpu, gpu ... as in hardware files */
     int index;
-    double units, memory_bytes, cache_bytes, clock_hz; /* 0 = not known */
-    char library[LLMPERF_NAME_MAX]; /* "OpenBLAS 0.3.21 Haswell" */
-    llmperf_notes notes;            /* state, and what was done about it */
+    /* 0 = not known. units: cores or SMs that are used; cache: the last level, as advertised */
+    double units, memory_bytes, memory_free_bytes, cache_bytes, clock_hz;
+    char library[LLMPERF_NAME_MAX], version[48]; /* "OpenBLAS Haswell", "0.3.21"; "" = not yet known */
+    int state_count;
+    llmperf_state_item state[LLMPERF_STATE_MAX];
+    llmperf_notes notes; /* what was found and what was done about it */
 } llmperf_device;
 
 /* Flags of one measurement. */
 enum {
-    LLMPERF_SAMPLE_CONTENDED = 1,
+    LLMPERF_SAMPLE_CONTENDED = 1, /* others used the cores or the memory meanwhile */
     LLMPERF_SAMPLE_THROTTLED = 2,
-    LLMPERF_SAMPLE_CACHED = 4, /* operands came from a cache */
-    LLMPERF_SAMPLE_UNSTEADY = 8,
+    LLMPERF_SAMPLE_CACHED = 4,    /* operands came from a cache */
+    LLMPERF_SAMPLE_UNSTEADY = 8,  /* the times drift */
+    LLMPERF_SAMPLE_TIMEOUT = 16,  /* time ran out before the interval was narrow enough */
 };
 
 /*
- * `open` makes a device handle (options: "key=value,..." of the backend's own), `close` ends it.
- * `supports` says whether a probe can run at all. `time_op` runs a probe `count` times and fills
- * seconds[count]; *ret_flags gets LLMPERF_SAMPLE_ bits. Errors: LLMPERF_E_DEVICE,
- * LLMPERF_E_UNSUPPORTED, LLMPERF_E_MEMORY.
+ * A device behind functions. One handle is used by one thread at a time.
+ *   open:     makes a handle for device `index` (0 ...), without touching the device more than it
+ *             must; options: "key=value,..." of the backend's own, NULL or "" = none. Errors:
+ *             LLMPERF_E_UNSUPPORTED names what is missing here (a driver, a library);
+ *             LLMPERF_E_USAGE for an option or an index that does not exist.
+ *   describe: facts known so far; more after the first probe (which may prepare libraries).
+ *   supports: false: time_op would answer LLMPERF_E_UNSUPPORTED, `error` says why.
+ *   time_op:  runs a probe `count` times and fills seconds[count]; short probes are repeated inside
+ *             and divided. Warming up is the caller's business. *ret_flags gets LLMPERF_SAMPLE_
+ *             bits. Errors: LLMPERF_E_DEVICE, LLMPERF_E_UNSUPPORTED, LLMPERF_E_MEMORY.
+ *   close:    ends a handle; NULL is fine.
  */
 typedef struct llmperf_backend {
     int abi;
     const char *name;
     llmperf_status (*open)(int index, const char *options, void **ret_handle, llmperf_error *error);
     llmperf_status (*describe)(void *handle, llmperf_device *ret_device, llmperf_error *error);
-    bool (*supports)(void *handle, const llmperf_probe *probe);
+    bool (*supports)(void *handle, const llmperf_probe *probe, llmperf_error *error);
     llmperf_status (*time_op)(void *handle, const llmperf_probe *probe, int count, double *seconds,
                               unsigned *ret_flags, llmperf_error *error);
     void (*close)(void *handle);
@@ -68,6 +99,12 @@ typedef struct llmperf_backend {
 /* A module exports a function of this name and type. */
 #define LLMPERF_BACKEND_SYMBOL "llmperf_backend_table"
 typedef const llmperf_backend *(*llmperf_backend_entry)(void);
+
+/*
+ * The deterministic device of kernels/fake: it answers from a formula, with seeded noise. Options
+ * are listed in kernels/fake/fake.c and docs/backends.md. Static storage.
+ */
+LLMPERF_API const llmperf_backend *llmperf_backend_fake(void);
 
 #ifdef __cplusplus
 }

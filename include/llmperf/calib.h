@@ -6,6 +6,8 @@
 #ifndef LLMPERF_CALIB_H
 #define LLMPERF_CALIB_H
 
+#include <stdio.h>
+
 #include "llmperf/op.h"
 #include "llmperf/spec.h"
 
@@ -13,7 +15,10 @@
 extern "C" {
 #endif
 
-/* Parameters of t = t0 + norm_p(compute, memory, serial, work); see docs/model.md, "Time". */
+/*
+ * Parameters of t = t0 + norm_p(compute, memory, serial, work) + added; docs/model.md, "Time", and
+ * docs/calibration.md, "The form". Those from FILL on are refinements: 0 leaves the plain form.
+ */
 typedef enum llmperf_param {
     LLMPERF_PARAM_COMPUTE, /* e_c: share of the peak that is reached, (0, 1.05] */
     LLMPERF_PARAM_MEMORY,  /* e_m: share of the bandwidth that is reached, (0, 1.05] */
@@ -23,23 +28,83 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_NORM,    /* p of the norm, in (0, infinity] */
     LLMPERF_PARAM_LINK,    /* e: share of the link's bandwidth that is reached */
     LLMPERF_PARAM_HOP,     /* t1, seconds per doubling of the group */
+    /* compute x (1 + fill / depth): pipeline fill, epilogue, half-masked blocks; depth = k of a
+     * GEMM, keys per query of attention */
+    LLMPERF_PARAM_FILL,
+    LLMPERF_PARAM_SCORE,  /* compute x (1 + score / head_dim): softmax, as channels per score */
+    LLMPERF_PARAM_TILE,   /* share of the rows that fill m up to whole tiles that is paid, 0..1 */
+    LLMPERF_PARAM_SETTLE, /* compute x (1 + settle c / (c + 1 ms)): clocks of long kernels settle */
+    LLMPERF_PARAM_PASSES, /* added: passes over the input at full bandwidth (quantising it) */
+    LLMPERF_PARAM_LOOP,   /* added, seconds: loop over the depth, depth' / (1 + depth' / 3) */
+    LLMPERF_PARAM_HEAD,   /* t0 grows by this, seconds per 128 channels of head */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 
 LLMPERF_API const char *llmperf_param_name(llmperf_param param);
+
+LLMPERF_API llmperf_param llmperf_param_parse(const char *name); /* LLMPERF_PARAM_COUNT: none */
+
+/* From `least` (or above it, when `above`) to `most`: where a parameter is physics. */
+typedef struct llmperf_param_range {
+    double least, most;
+    bool above;
+} llmperf_param_range;
+LLMPERF_API llmperf_param_range llmperf_param_limits(llmperf_param param);
+
+/* The value that leaves a term out: e = 1, p = infinity, else 0. */
+LLMPERF_API double llmperf_param_neutral(llmperf_param param);
+
+/*
+ * What an entry is for, beside kind, regime and dtype. An entry with one of these set is a variant:
+ * it times only what matches, and llmperf_calib_add() keeps it out of index[].
+ */
+typedef struct llmperf_calib_key {
+    uint8_t kind, regime, dtype; /* llmperf_op_kind, llmperf_regime, llmperf_dtype */
+    uint8_t stored;     /* weights (gemm) or KV cache (attention) held in another dtype; NONE = no */
+    uint8_t gemv;       /* 1 = the product with one row, apart from the other GEMMs */
+    uint8_t collective; /* llmperf_collective; NONE = any */
+    int64_t devices;    /* of a collective; 0 = any */
+} llmperf_calib_key;
+
+/* How good a fit is; errors are |predicted / measured - 1|, fractions. All 0 = not known. */
+typedef struct llmperf_calib_quality {
+    int64_t samples, points; /* scored; of these, the fit used */
+    int64_t groups;          /* shape families */
+    int64_t warm, refused;   /* rows left out: operands in a cache; faster than the roofline ... */
+    double mean_frac, median_frac, p90_frac, bias_frac;
+    double rms_log;        /* of log(measured / predicted) */
+    double left_out_frac;  /* mean error of groups that the fit did not see */
+    double roofline_frac, constant_frac; /* mean errors of the datasheet and of two efficiencies */
+    double flop_least, flop_most, bytes_least, bytes_most, time_least_s, time_most_s;
+} llmperf_calib_quality;
 
 typedef struct llmperf_calib_entry {
     double param[LLMPERF_PARAM_COUNT];
     double covariance[LLMPERF_PARAM_COUNT][LLMPERF_PARAM_COUNT]; /* of the natural parameters */
     double residual;    /* standard deviation of log(measured / predicted) */
     double correlation; /* rho of residuals within the kind, 0..1 */
+    llmperf_calib_key key; /* set by llmperf_calib_set and llmperf_calib_add */
+    uint32_t fitted;       /* bit i: param[i] was fitted; the others were set or left out */
+    char library[48], version[48];
+    char remarks[LLMPERF_TEXT_MAX]; /* which parameters were fixed and why */
+    llmperf_calib_quality quality;
 } llmperf_calib_entry;
 
 #define LLMPERF_CALIB_ENTRIES_MAX 64
 #define LLMPERF_CALIB_NO_ENTRY 0xff
+#define LLMPERF_CALIB_SCHEMA 1
 
 typedef struct llmperf_calib {
     char name[LLMPERF_NAME_MAX];
+    char hw[LLMPERF_NAME_MAX];      /* name of the part */
+    char device[LLMPERF_NAME_MAX];  /* what the driver or the file calls it; "" = not said */
+    char backend[24];               /* cpu, cuda, fake, samples */
+    char date[32];                  /* as passed in; "" = not said */
+    char digest[32];                /* of the samples, "fnv1a64:..." */
+    int64_t samples;                /* rows read */
+    double clock_hz, power_w;       /* conditions; 0 = not said */
+    bool throttled, contended;
+    int variants; /* entries that index[] does not hold */
     int entry_count;
     llmperf_calib_entry entry[LLMPERF_CALIB_ENTRIES_MAX];
     /* index into entry[], or LLMPERF_CALIB_NO_ENTRY: that operator keeps the ideal form */
@@ -59,6 +124,36 @@ LLMPERF_API llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_ki
                                              const llmperf_calib_entry *entry,
                                              llmperf_error *error);
 
+/* Adds or replaces the entry of entry->key, which may be a variant. Errors as above, and
+ * LLMPERF_E_SPEC for a key that means nothing (a GEMM with devices). */
+LLMPERF_API llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry *entry,
+                                             llmperf_error *error);
+
+/* The entry that times an operator, or LLMPERF_CALIB_NO_ENTRY: the variant that matches it, else
+ * index[]. Collectives: that of the same kind and nearest number of devices. */
+LLMPERF_API uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op,
+                                       llmperf_regime regime);
+
+/* True when two keys name the same entry. */
+LLMPERF_API bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key *b);
+
+/* "gemm bf16", "attention decode bf16, KV fp8", "all_reduce on 4 devices". Returns buffer. */
+LLMPERF_API char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t size);
+
+/*
+ * Reads a calibration YAML (docs/calibration.md describes it): unknown keys, parameters outside
+ * physics and covariances that are none are refused. Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with
+ * position; all faults of the file in one run.
+ */
+LLMPERF_API llmperf_status llmperf_calib_load(const char *path, llmperf_calib *ret_calib,
+                                              llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_calib_load_text(const char *name, const char *text, size_t size,
+                                                   llmperf_calib *ret_calib, llmperf_error *error);
+
+/* Writes what llmperf_calib_load() reads back to the same value. Errors: LLMPERF_E_IO. */
+LLMPERF_API llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib,
+                                               llmperf_error *error);
+
 typedef enum llmperf_bound {
     LLMPERF_BOUND_COMPUTE,
     LLMPERF_BOUND_MEMORY,
@@ -70,10 +165,11 @@ typedef enum llmperf_bound {
 
 LLMPERF_API const char *llmperf_bound_name(llmperf_bound bound);
 
-/* Where the time of one launch goes, seconds. time_s = launch_s + norm_p(the others). */
+/* Where the time of one launch goes, seconds. time_s = launch_s + added_s + norm_p(the others). */
 typedef struct llmperf_time {
     double time_s;
     double compute_s, memory_s, serial_s, work_s, launch_s, link_s;
+    double added_s; /* passes over the input and the added loop */
     uint8_t bound; /* llmperf_bound: the largest term */
 } llmperf_time;
 

@@ -34,7 +34,7 @@ def cases_of(folder):
     for suite in ElementTree.parse(logs / "testlog.junit.xml").getroot().iter("testsuite"):
         single = "." not in suite.get("name")  # programs without cases share the project's suite
         for case in suite.iter("testcase"):
-            program = case.get("name") if single else suite.get("name").split(".", 1)[1]
+            program = short_name(case.get("name") if single else suite.get("name").split(".", 1)[1])
             outcome = "passed"
             if case.find("failure") is not None or case.find("error") is not None:
                 outcome = "failed"

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What to measure: the streams, products and attention shapes from which the time formula's
+ * parameters separate. A new microbenchmark is a row here.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llmperf/measure.h"
+
+static const double MIB = 1048576, KIB = 1024;
+static const double QUICK_BUDGET_S = 45, FULL_BUDGET_S = 400;
+static const double QUICK_LIMIT_S = 1.5, FULL_LIMIT_S = 6;
+static const double MEMORY_SHARE = 0.6; /* of free memory, all buffers together */
+
+/* ---- operators ------------------------------------------------------------------------------------- */
+
+static double element_bytes(llmperf_dtype dtype)
+{
+    return llmperf_dtype_bits(dtype) / 8;
+}
+
+/* What activations of a GEMM in this arithmetic are held in: 16 bit for the narrow formats. */
+static double activation_bytes(llmperf_dtype dtype)
+{
+    double bytes = element_bytes(dtype);
+    return bytes < 2 ? 2 : bytes;
+}
+
+static void sum_bytes(llmperf_op *op)
+{
+    op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes + op->kv_read_bytes +
+                op->kv_write_bytes;
+}
+
+llmperf_op llmperf_op_gemm(llmperf_dtype dtype, double m, double n, double k)
+{
+    llmperf_op op = {.id = LLMPERF_OP_MLP_UP, .kind = LLMPERF_KIND_GEMM,
+                     .group = LLMPERF_GROUP_DENSE, .dtype = (uint8_t)dtype, .launches = 1,
+                     .devices = 1, .repeat = 1, .m = m, .n = n, .k = k, .flop = 2 * m * n * k};
+    op.weight_bytes = n * k * element_bytes(dtype);
+    /* inputs come in the arithmetic's format, results leave in that of activations */
+    op.input_bytes = m * k * element_bytes(dtype);
+    op.output_bytes = m * n * activation_bytes(dtype);
+    sum_bytes(&op);
+    return op;
+}
+
+llmperf_op llmperf_op_attention(llmperf_dtype dtype, double sequences, double query_tokens,
+                                double past_tokens, double heads, double kv_heads, double head_dim)
+{
+    double q = query_tokens, p = past_tokens;
+    double pairs = sequences * (q * p + q * (q + 1) / 2); /* causal (query, key) pairs */
+    double a = element_bytes(dtype);
+    llmperf_op op = {.id = LLMPERF_OP_ATTN_CORE, .kind = LLMPERF_KIND_ATTENTION,
+                     .group = LLMPERF_GROUP_ATTENTION, .dtype = (uint8_t)dtype, .launches = 1,
+                     .devices = 1, .repeat = 1, .sequences = sequences, .query_tokens = q,
+                     .past_tokens = p, .heads = heads, .kv_heads = kv_heads,
+                     .head_dim = head_dim, .value_dim = head_dim};
+    op.regime = p == 0 && q > 1 ? LLMPERF_REGIME_PREFILL
+                : q == 1        ? LLMPERF_REGIME_DECODE
+                                : LLMPERF_REGIME_EXTEND;
+    op.flop = 4 * heads * head_dim * pairs;
+    op.input_bytes = op.output_bytes = sequences * q * heads * head_dim * a;
+    op.kv_read_bytes = sequences * (p + q) * kv_heads * 2 * head_dim * a;
+    op.kv_write_bytes = sequences * q * kv_heads * 2 * head_dim * a;
+    sum_bytes(&op);
+    return op;
+}
+
+llmperf_op llmperf_op_elementwise(llmperf_dtype dtype, double tokens, double width, double reads)
+{
+    double a = element_bytes(dtype);
+    llmperf_op op = {.id = LLMPERF_OP_NORM, .kind = LLMPERF_KIND_ELEMENTWISE,
+                     .group = LLMPERF_GROUP_OTHER, .dtype = (uint8_t)dtype, .launches = 1,
+                     .devices = 1, .repeat = 1};
+    op.input_bytes = reads * tokens * width * a;
+    op.output_bytes = tokens * width * a;
+    op.flop = 4 * tokens * width;
+    sum_bytes(&op);
+    return op;
+}
+
+/* ---- probes as text and numbers -------------------------------------------------------------------- */
+
+static void size_text(double bytes, char *buffer, size_t size)
+{
+    if (bytes >= 1024 * MIB)
+        snprintf(buffer, size, "%.4g GiB", bytes / (1024 * MIB));
+    else if (bytes >= MIB)
+        snprintf(buffer, size, "%.4g MiB", bytes / MIB);
+    else
+        snprintf(buffer, size, "%.4g KiB", bytes / KIB);
+}
+
+static void describe_op(const llmperf_op *op, char *buffer, size_t size)
+{
+    const char *dtype = llmperf_dtype_name((llmperf_dtype)op->dtype);
+    const char *regime = llmperf_regime_name((llmperf_regime)op->regime);
+    char amount[32];
+    switch (op->kind) {
+    case LLMPERF_KIND_GEMM:
+        snprintf(buffer, size, "%s %s m=%.0f n=%.0f k=%.0f", op->m == 1 ? "gemv" : "gemm", dtype,
+                 op->m, op->n, op->k);
+        return;
+    case LLMPERF_KIND_ATTENTION:
+        snprintf(buffer, size, "attention %s %s b=%.0f q=%.0f past=%.0f heads=%.0f/%.0f d=%.0f",
+                 regime ? regime : "", dtype, op->sequences, op->query_tokens, op->past_tokens,
+                 op->heads, op->kv_heads, op->head_dim);
+        return;
+    default:
+        size_text(op->bytes, amount, sizeof amount);
+        snprintf(buffer, size, "%s %s %s", llmperf_kind_name((llmperf_op_kind)op->kind), dtype,
+                 amount);
+    }
+}
+
+char *llmperf_probe_describe(const llmperf_probe *probe, char *buffer, size_t size)
+{
+    static const char *const STREAMS[LLMPERF_PROBE_COUNT] = {[LLMPERF_PROBE_READ] = "read",
+                                                             [LLMPERF_PROBE_COPY] = "copy",
+                                                             [LLMPERF_PROBE_TRIAD] = "triad"};
+    char amount[32];
+    if (size == 0)
+        return buffer;
+    buffer[0] = '\0';
+    switch (probe->kind) {
+    case LLMPERF_PROBE_OP:
+        describe_op(&probe->op, buffer, size);
+        break;
+    case LLMPERF_PROBE_READ:
+    case LLMPERF_PROBE_COPY:
+    case LLMPERF_PROBE_TRIAD:
+        size_text(probe->bytes, amount, sizeof amount);
+        snprintf(buffer, size, "%s %s", STREAMS[probe->kind], amount);
+        break;
+    case LLMPERF_PROBE_LAUNCH:
+        snprintf(buffer, size, "empty launch");
+        break;
+    case LLMPERF_PROBE_FORWARD:
+        snprintf(buffer, size, "whole step of %d operators", probe->op_count);
+        break;
+    case LLMPERF_PROBE_COUNT:
+        break;
+    }
+    return buffer;
+}
+
+double llmperf_probe_bytes(const llmperf_probe *probe)
+{
+    double sum = 0;
+    switch (probe->kind) {
+    case LLMPERF_PROBE_OP:
+        return probe->op.bytes;
+    case LLMPERF_PROBE_READ:
+        return probe->bytes;
+    case LLMPERF_PROBE_COPY:
+        return 2 * probe->bytes;
+    case LLMPERF_PROBE_TRIAD:
+        return 3 * probe->bytes;
+    case LLMPERF_PROBE_FORWARD:
+        for (int i = 0; i < probe->op_count; i++)
+            sum += probe->ops[i].repeat * probe->ops[i].bytes;
+        return sum;
+    case LLMPERF_PROBE_LAUNCH:
+    case LLMPERF_PROBE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+double llmperf_probe_flop(const llmperf_probe *probe)
+{
+    double sum = 0;
+    if (probe->kind == LLMPERF_PROBE_OP)
+        return probe->op.flop;
+    for (int i = 0; probe->kind == LLMPERF_PROBE_FORWARD && i < probe->op_count; i++)
+        sum += probe->ops[i].repeat * probe->ops[i].flop;
+    return sum;
+}
+
+/* ---- the grids ------------------------------------------------------------------------------------- */
+
+/* Who measures a row: everyone, only a full run, only devices other than CPUs. */
+enum { ALWAYS = 0, FULL = 1, LARGE = 2 };
+
+/* Three weight sizes and more, so that t0 and bandwidth separate; k < 1024, so that the serial term
+ * does; thin = every other m. */
+static const struct {
+    double n, k;
+    unsigned when;
+    bool thin;
+} GEMM[] = {
+    {4096, 4096, ALWAYS, false}, {2048, 2048, ALWAYS, true},  {1024, 1024, ALWAYS, true},
+    {4096, 512, ALWAYS, true},   {1024, 4096, FULL, true},    {11008, 4096, FULL, true},
+    {4096, 11008, FULL, true},   {8192, 256, FULL, true},     {512, 2048, FULL, true},
+    {8192, 8192, LARGE, false},  {28672, 8192, LARGE, true},  {8192, 28672, LARGE, true},
+};
+
+static const double M_FULL[] = {1,  2,  4,   8,   16,  24,  32,  48,   64,   96,
+                                128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192};
+static const double M_QUICK[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048, 8192};
+static const double M_MOST_CPU_QUICK = 512, M_MOST_CPU = 1024;
+
+static const struct {
+    double sequences, tokens, heads, kv_heads, head_dim;
+    unsigned when;
+} DECODE[] = {
+    {1, 512, 32, 8, 128, ALWAYS},   {1, 4096, 32, 8, 128, ALWAYS}, {8, 1024, 32, 8, 128, ALWAYS},
+    {4, 2048, 32, 32, 128, ALWAYS}, {16, 512, 32, 8, 128, FULL},   {1, 16384, 32, 8, 128, FULL},
+    {32, 1024, 16, 16, 64, ALWAYS}, {4, 4096, 8, 1, 128, FULL},    {1, 2048, 32, 32, 128, FULL},
+    {2, 8192, 32, 8, 128, FULL},    {64, 256, 16, 2, 64, ALWAYS},  {8, 4096, 28, 4, 128, FULL},
+    {64, 4096, 32, 8, 128, LARGE},  {256, 1024, 64, 8, 128, LARGE}, {1, 131072, 64, 8, 128, LARGE},
+};
+
+static const struct {
+    double sequences, tokens, heads, kv_heads, head_dim;
+    unsigned when;
+} PREFILL[] = {
+    {1, 128, 32, 8, 128, ALWAYS},  {1, 256, 32, 32, 128, ALWAYS}, {1, 512, 32, 8, 128, ALWAYS},
+    {1, 1024, 16, 4, 128, ALWAYS}, {4, 128, 16, 16, 64, ALWAYS},  {1, 2048, 16, 4, 128, FULL},
+    {8, 256, 16, 2, 64, FULL},     {1, 768, 32, 8, 128, FULL},    {1, 4096, 32, 8, 128, LARGE},
+    {4, 2048, 64, 8, 128, LARGE},  {1, 16384, 32, 8, 128, LARGE},
+};
+
+static const struct {
+    double tokens, width, reads;
+    unsigned when;
+} ELEMENTWISE[] = {
+    {1, 4096, 1, ALWAYS},     {16, 4096, 1, ALWAYS},   {256, 4096, 1, ALWAYS},
+    {4096, 4096, 1, ALWAYS},  {256, 11008, 2, ALWAYS}, {64, 4096, 1, FULL},
+    {1024, 4096, 1, FULL},    {1024, 11008, 2, FULL},  {16384, 8192, 1, LARGE},
+};
+
+/* In the order of interest: what LLMs are served in. */
+static const llmperf_dtype DTYPES[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_TF32, LLMPERF_DTYPE_BF16,
+                                       LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_FP8,  LLMPERF_DTYPE_INT8};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* A plan being made. */
+typedef struct planner {
+    const llmperf_backend *backend;
+    void *handle;
+    llmperf_device device;
+    bool quick, is_cpu;
+    double most_bytes; /* that one probe may ask for */
+    llmperf_probe_plan *plan;
+    int room;
+    llmperf_error *error;
+    llmperf_status status;
+} planner;
+
+static bool wanted(const planner *p, unsigned when)
+{
+    if ((when & FULL) && p->quick)
+        return false;
+    return !(when & LARGE) || !p->is_cpu;
+}
+
+static void note_once(llmperf_notes *notes, const char *text)
+{
+    char line[LLMPERF_TEXT_MAX];
+    snprintf(line, sizeof line, "%.*s", (int)sizeof line - 1, text);
+    for (int i = 0; i < notes->count; i++)
+        if (strcmp(notes->text[i], line) == 0)
+            return;
+    llmperf_note(notes, "%s", line);
+}
+
+/* Adds a probe that the device supports; returns whether it does. */
+static bool add(planner *p, const llmperf_probe *probe)
+{
+    llmperf_error reason = {0};
+    llmperf_probe_plan *plan = p->plan;
+    if (p->status != LLMPERF_OK || llmperf_probe_bytes(probe) > p->most_bytes)
+        return false;
+    if (!p->backend->supports(p->handle, probe, &reason)) {
+        note_once(&plan->skipped, reason.text);
+        return false;
+    }
+    if (plan->count == p->room) {
+        int room = p->room ? 2 * p->room : 128;
+        llmperf_probe *grown = realloc(plan->probe, (size_t)room * sizeof *grown);
+        if (!grown) {
+            p->status = llmperf_fail(p->error, LLMPERF_E_MEMORY, "out of memory");
+            return false;
+        }
+        plan->probe = grown;
+        p->room = room;
+    }
+    plan->probe[plan->count++] = *probe;
+    return true;
+}
+
+static void add_op(planner *p, llmperf_op op)
+{
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_OP, .op = op, .cold = true});
+}
+
+/* Memory: buffers of several caches. Cache: read sizes from where one core's cache ends upwards,
+ * so that the plateaus are seen where they are, not where they are advertised. */
+static void add_streams(planner *p)
+{
+    double cache = p->device.cache_bytes > 0 ? p->device.cache_bytes : 32 * MIB;
+    double memory = fmax(4 * cache, p->is_cpu ? 256 * MIB : 512 * MIB);
+    memory = fmin(memory, p->most_bytes / 3);
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = memory, .cold = true});
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_COPY, .bytes = memory, .cold = true});
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_TRIAD, .bytes = memory, .cold = true});
+    double from = p->is_cpu ? 256 * KIB : 2 * MIB;
+    for (double bytes = from; bytes < memory; bytes *= p->quick ? 4 : 2)
+        add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = bytes});
+    p->plan->watch = (llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = memory, .cold = true};
+}
+
+static void add_gemms(planner *p, llmperf_dtype dtype)
+{
+    const double *grid = p->quick ? M_QUICK : M_FULL;
+    int count = (int)(p->quick ? COUNT(M_QUICK) : COUNT(M_FULL));
+    double most = !p->is_cpu ? INFINITY : p->quick ? M_MOST_CPU_QUICK : M_MOST_CPU;
+    for (size_t s = 0; s < COUNT(GEMM); s++) {
+        if (!wanted(p, GEMM[s].when))
+            continue;
+        for (int i = 0; i < count && grid[i] <= most; i++) {
+            /* thin: 1, 4, 16, 64 ... or in a full run every other */
+            if (GEMM[s].thin && i % 2 == 1)
+                continue;
+            add_op(p, llmperf_op_gemm(dtype, grid[i], GEMM[s].n, GEMM[s].k));
+        }
+    }
+}
+
+static bool supports_gemm(planner *p, llmperf_dtype dtype)
+{
+    llmperf_error reason = {0};
+    llmperf_probe probe = {.kind = LLMPERF_PROBE_OP,
+                           .op = llmperf_op_gemm(dtype, 16, 1024, 1024), .cold = true};
+    bool yes = p->backend->supports(p->handle, &probe, &reason);
+    if (!yes)
+        note_once(&p->plan->skipped, reason.text);
+    return yes;
+}
+
+/* Attention and elementwise passes run in formats of 16 bit and more. */
+static void add_others(planner *p, llmperf_dtype dtype)
+{
+    for (size_t i = 0; i < COUNT(DECODE); i++)
+        if (wanted(p, DECODE[i].when))
+            add_op(p, llmperf_op_attention(dtype, DECODE[i].sequences, 1, DECODE[i].tokens - 1,
+                                           DECODE[i].heads, DECODE[i].kv_heads,
+                                           DECODE[i].head_dim));
+    for (size_t i = 0; i < COUNT(PREFILL); i++)
+        if (wanted(p, PREFILL[i].when))
+            add_op(p, llmperf_op_attention(dtype, PREFILL[i].sequences, PREFILL[i].tokens, 0,
+                                           PREFILL[i].heads, PREFILL[i].kv_heads,
+                                           PREFILL[i].head_dim));
+    for (size_t i = 0; i < COUNT(ELEMENTWISE); i++)
+        if (wanted(p, ELEMENTWISE[i].when))
+            add_op(p, llmperf_op_elementwise(dtype, ELEMENTWISE[i].tokens, ELEMENTWISE[i].width,
+                                             ELEMENTWISE[i].reads));
+}
+
+llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle, bool quick,
+                                       llmperf_probe_plan *ret_plan, llmperf_error *error)
+{
+    llmperf_probe_plan plan = {.budget_s = quick ? QUICK_BUDGET_S : FULL_BUDGET_S,
+                               .time_limit_s = quick ? QUICK_LIMIT_S : FULL_LIMIT_S};
+    planner p = {
+        .backend = backend, .handle = handle, .quick = quick, .plan = &plan, .error = error};
+    llmperf_status status = backend->describe(handle, &p.device, error);
+    if (status != LLMPERF_OK)
+        return status;
+    p.is_cpu = strcmp(p.device.kind, "cpu") == 0;
+    double free_bytes =
+        p.device.memory_free_bytes > 0 ? p.device.memory_free_bytes : p.device.memory_bytes;
+    p.most_bytes = free_bytes > 0 ? MEMORY_SHARE * free_bytes : INFINITY;
+
+    add_streams(&p);
+    add(&p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH});
+    for (size_t i = 0; i < COUNT(DTYPES); i++) {
+        if (!supports_gemm(&p, DTYPES[i]))
+            continue;
+        add_gemms(&p, DTYPES[i]);
+        if (llmperf_dtype_bits(DTYPES[i]) >= 16 && DTYPES[i] != LLMPERF_DTYPE_TF32)
+            add_others(&p, DTYPES[i]);
+    }
+    if (p.status == LLMPERF_OK && plan.count == 0)
+        p.status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                                "nothing can be measured on this device%s%s",
+                                plan.skipped.count ? ": " : "",
+                                plan.skipped.count ? plan.skipped.text[0] : "");
+    if (p.status != LLMPERF_OK) {
+        free(plan.probe);
+        return p.status;
+    }
+    *ret_plan = plan;
+    return LLMPERF_OK;
+}
+
+void llmperf_probe_plan_free(llmperf_probe_plan *plan)
+{
+    free(plan->probe);
+    memset(plan, 0, sizeof *plan);
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * OpenBLAS and OpenMP, opened once a process. Both read the environment while they are loaded, so
+ * what suits this machine is tried in child processes first: a core type that computes wrong, dies
+ * or is slower than plain loops is rejected; OMP_PROC_BIND is measured with and without. What was
+ * tried and chosen is put into notes.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cpu.h"
+
+enum { TRIAL_M = 192, TRIAL_N = 384, TRIAL_K = 384, CANDIDATES_MAX = 4 };
+
+static const double TRIAL_S = 0.06;       /* for each of BLAS and the plain loops */
+static const double TRIAL_LIMIT_S = 10;   /* a child that takes longer is ended */
+static const double CLEARLY_BETTER = 1.1; /* what else is not worth leaving the default for */
+static const double TOLERANCE = 1e-3;     /* of sums of 384 products in [-1, 1], fp32 */
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------- */
+
+/* A function pointer from a module; ISO C has no cast for it. */
+static bool symbol(void *library, const char *name, void *ret_function)
+{
+    void *found = dlsym(library, name);
+    memcpy(ret_function, &found, sizeof found);
+    return found != NULL;
+}
+
+static void *open_kernels(const cpu_kernels **ret_kernels, char *why, size_t size)
+{
+    Dl_info self;
+    char path[LLMPERF_PATH_MAX];
+    cpu_kernels_entry entry;
+    *ret_kernels = NULL;
+    snprintf(why, size, "its own folder cannot be told");
+    if (!dladdr((const void *)CPU_KERNELS_SYMBOL, &self) || !self.dli_fname ||
+        self.dli_fname[0] != '/')
+        return NULL;
+    const char *slash = strrchr(self.dli_fname, '/');
+    int length = snprintf(path, sizeof path, "%.*s/llmperf-cpu-omp.so",
+                          (int)(slash - self.dli_fname), self.dli_fname);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return NULL;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library || !symbol(library, CPU_KERNELS_SYMBOL, &entry)) {
+        const char *reason = dlerror();
+        snprintf(why, size, "%s", reason ? reason : path);
+        return NULL;
+    }
+    const cpu_kernels *kernels = entry();
+    if (kernels->abi != CPU_KERNELS_ABI) {
+        snprintf(why, size, "%s has interface %d, %d is needed", path, kernels->abi,
+                 CPU_KERNELS_ABI);
+        return NULL;
+    }
+    *ret_kernels = kernels;
+    return library;
+}
+
+/* Where the OpenMP build of OpenBLAS is, and after it whatever else is installed. */
+static const char *const BLAS_PLACES[] = {
+#ifdef LLMPERF_OPENBLAS_FOLDER
+    LLMPERF_OPENBLAS_FOLDER "/libopenblas.so.0",
+#endif
+    "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
+    "/usr/lib/aarch64-linux-gnu/openblas-openmp/libopenblas.so.0",
+    "libopenblasp-openmp.so.0", /* openSUSE */
+    "libopenblaso.so.0",        /* Fedora */
+    "libopenblas.so.0",
+    NULL,
+};
+
+static void *open_blas(const char *given, cpu_blas *ret_blas, char *ret_path, size_t size)
+{
+    cpu_blas b = {0};
+    void *library = NULL;
+    const char *(*config)(void) = NULL;
+    char *(*core)(void) = NULL;
+    int (*parallel)(void) = NULL;
+    if (given[0]) {
+        library = dlopen(given, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        snprintf(ret_path, size, "%s", given);
+    }
+    for (int i = 0; !given[0] && !library && BLAS_PLACES[i]; i++) {
+        library = dlopen(BLAS_PLACES[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        snprintf(ret_path, size, "%s", BLAS_PLACES[i]);
+    }
+    if (!library)
+        return NULL;
+    if (!symbol(library, "cblas_sgemm", &b.sgemm) || !symbol(library, "cblas_sgemv", &b.sgemv) ||
+        !symbol(library, "openblas_set_num_threads", &b.set_threads))
+        return NULL;
+    b.parallel = symbol(library, "openblas_get_parallel", &parallel) ? parallel() : 0;
+    if (symbol(library, "openblas_get_corename", &core))
+        llmperf_escape(core(), b.core, sizeof b.core);
+    /* "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..." */
+    if (symbol(library, "openblas_get_config", &config)) {
+        char version[32] = "";
+        const char *text = config();
+        const char *space = strncmp(text, "OpenBLAS ", 9) == 0 ? text + 9 : "";
+        snprintf(version, sizeof version, "%.*s", (int)strcspn(space, " "), space);
+        llmperf_escape(version, b.version, sizeof b.version);
+    }
+    *ret_blas = b;
+    return library;
+}
+
+/* ---- a trial in a child process ------------------------------------------------------------------------ */
+
+typedef struct trial {
+    bool opened;     /* BLAS was found */
+    bool right;      /* its product and matrix-vector product agree with plain loops */
+    double flop_per_s, plain_flop_per_s;
+    double error;
+    cpu_blas blas;   /* facts; the pointers are the child's */
+    char path[256];
+    int ended_by;    /* signal that ended the child, -1 = it took too long, 0 = none */
+} trial;
+
+/* What a trial puts into the environment; NULL = as it is, "" = not set. */
+typedef struct setting {
+    const char *core, *bind;
+} setting;
+
+static void apply(const char *name, const char *value)
+{
+    if (value && value[0])
+        setenv(name, value, 1);
+    else if (value)
+        unsetenv(name);
+}
+
+static double largest_difference(const float *a, const float *b, size_t count)
+{
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        double difference = fabs((double)a[i] - (double)b[i]);
+        if (!(difference <= largest)) /* also NaN */
+            largest = difference;
+    }
+    return largest;
+}
+
+static void time_plain(const cpu_kernels *kernels, const float *a, const float *w, float *c,
+                       trial *t)
+{
+    double best = INFINITY, begun = now_s();
+    do {
+        double start = now_s();
+        kernels->gemm(TRIAL_M, TRIAL_N, TRIAL_K, a, w, c);
+        best = fmin(best, now_s() - start);
+    } while (now_s() - begun < TRIAL_S);
+    t->plain_flop_per_s = 2.0 * TRIAL_M * TRIAL_N * TRIAL_K / best;
+}
+
+static void time_blas(const cpu_blas *b, const float *a, const float *w, float *c, trial *t)
+{
+    double best = INFINITY, begun = now_s();
+    do {
+        double start = now_s();
+        b->sgemm(CPU_ORDER_ROWS, CPU_NO_TRANSPOSE, CPU_TRANSPOSE, TRIAL_M, TRIAL_N, TRIAL_K, 1, a,
+                 TRIAL_K, w, TRIAL_K, 0, c, TRIAL_N);
+        best = fmin(best, now_s() - start);
+    } while (now_s() - begun < TRIAL_S);
+    t->flop_per_s = 2.0 * TRIAL_M * TRIAL_N * TRIAL_K / best;
+}
+
+/* The child's work: opens both libraries, compares, times. */
+static void carry_out(const setting *s, const char *blas_path, int threads, trial *t)
+{
+    const cpu_kernels *kernels;
+    char why[512];
+    apply("OPENBLAS_CORETYPE", s->core);
+    apply("OMP_PROC_BIND", s->bind);
+    if (!open_kernels(&kernels, why, sizeof why))
+        return;
+    kernels->set_threads(threads);
+    if (!open_blas(blas_path, &t->blas, t->path, sizeof t->path))
+        return;
+    t->opened = true;
+    t->blas.set_threads(threads);
+    const size_t count = (size_t)TRIAL_M * TRIAL_K + (size_t)TRIAL_N * TRIAL_K +
+                         2 * (size_t)TRIAL_M * TRIAL_N;
+    float *data = malloc(count * sizeof *data);
+    if (!data)
+        return;
+    float *a = data, *w = a + TRIAL_M * TRIAL_K, *c = w + TRIAL_N * TRIAL_K;
+    float *reference = c + TRIAL_M * TRIAL_N;
+    kernels->fill(data, count, 7);
+    time_plain(kernels, a, w, reference, t);
+    time_blas(&t->blas, a, w, c, t);
+    t->error = largest_difference(c, reference, (size_t)TRIAL_M * TRIAL_N);
+    /* the first row again, as a matrix-vector product */
+    t->blas.sgemv(CPU_ORDER_ROWS, CPU_NO_TRANSPOSE, TRIAL_N, TRIAL_K, 1, w, TRIAL_K, a, 1, 0, c, 1);
+    t->error = fmax(t->error, largest_difference(c, reference, TRIAL_N));
+    t->right = t->error <= TOLERANCE;
+    free(data);
+}
+
+/* Reads a whole trial before the deadline; false when it did not come. */
+static bool receive(int from, trial *ret_trial, bool *ret_late)
+{
+    char *to = (char *)ret_trial;
+    size_t have = 0;
+    double deadline = now_s() + TRIAL_LIMIT_S;
+    *ret_late = false;
+    while (have < sizeof *ret_trial) {
+        struct pollfd ready = {.fd = from, .events = POLLIN};
+        int left_ms = (int)((deadline - now_s()) * 1e3);
+        int count = left_ms > 0 ? poll(&ready, 1, left_ms) : 0;
+        if (count < 0 && errno == EINTR)
+            continue;
+        *ret_late = count == 0;
+        if (count <= 0)
+            return false;
+        ssize_t got = read(from, to + have, sizeof *ret_trial - have);
+        if (got <= 0)
+            return false;
+        have += (size_t)got;
+    }
+    return true;
+}
+
+/* Runs a trial in a child: a core type that the processor lacks dies of SIGILL there, not here. */
+static trial try_out(const setting *s, const char *blas_path, int threads)
+{
+    trial t;
+    int ends[2], state = 0;
+    bool late = false;
+    memset(&t, 0, sizeof t);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return t;
+    pid_t child = fork();
+    if (child == 0) {
+        int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (quiet >= 0)
+            dup2(quiet, STDERR_FILENO);
+        signal(SIGINT, SIG_IGN); /* the parent decides */
+        carry_out(s, blas_path, threads, &t);
+        ssize_t written = write(ends[1], &t, sizeof t);
+        _exit(written == (ssize_t)sizeof t ? 0 : 1);
+    }
+    close(ends[1]);
+    if (child > 0) {
+        trial received;
+        bool whole = receive(ends[0], &received, &late);
+        if (!whole)
+            kill(child, SIGKILL);
+        while (waitpid(child, &state, 0) < 0 && errno == EINTR)
+            ;
+        if (whole)
+            t = received;
+        else
+            t.ended_by = late ? -1 : WIFSIGNALED(state) ? WTERMSIG(state) : SIGABRT;
+    }
+    close(ends[0]);
+    return t;
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------------ */
+
+/* Why a trial is no good; "" when it is. */
+static void fault_of(const trial *t, char *why, size_t size)
+{
+    why[0] = '\0';
+    if (t->ended_by < 0)
+        snprintf(why, size, "took more than %.0f s", TRIAL_LIMIT_S);
+    else if (t->ended_by > 0)
+        snprintf(why, size, "died of signal %d", t->ended_by);
+    else if (!t->right)
+        snprintf(why, size, "computes wrong (off by %.2g)", t->error);
+    else if (t->flop_per_s < t->plain_flop_per_s)
+        snprintf(why, size, "is slower than plain loops (%.3g against %.3g GFLOP/s)",
+                 t->flop_per_s / 1e9, t->plain_flop_per_s / 1e9);
+}
+
+static bool is_usable(const trial *t)
+{
+    return t->opened && t->ended_by == 0 && t->right;
+}
+
+/* Core types worth trying on this processor, beside the one that OpenBLAS picks. */
+static int list_candidates(const cpu_host *host, const char *names[CANDIDATES_MAX])
+{
+    int count = 0;
+#if defined(__x86_64__)
+    if (host->has_fma)
+        names[count++] = "HASWELL";
+    if (host->has_avx512)
+        names[count++] = "SKYLAKEX";
+    names[count++] = "PRESCOTT"; /* runs anywhere */
+#elif defined(__aarch64__)
+    (void)host;
+    names[count++] = "NEOVERSEN1";
+    names[count++] = "ARMV8";
+#else
+    (void)host;
+    (void)names;
+#endif
+    return count;
+}
+
+/* A growing list of "core 213 GFLOP/s, " for the notes. */
+static void tell(char *list, size_t size, const char *name, const trial *t)
+{
+    char why[128];
+    size_t used = strlen(list);
+    fault_of(t, why, sizeof why);
+    if (t->ended_by != 0 || !t->right)
+        snprintf(list + used, size - used, "%s%s %s", used ? ", " : "", name, why);
+    else
+        snprintf(list + used, size - used, "%s%s %.0f", used ? ", " : "", name,
+                 t->flop_per_s / 1e9);
+}
+
+/* Chooses OPENBLAS_CORETYPE; *ret_core NULL = leave the environment, "" = unset it. */
+static bool choose_core(const cpu_host *host, const char *blas, int threads, trial *ret_best,
+                        const char **ret_core, cpu_runtime *r)
+{
+    const char *own = getenv("OPENBLAS_CORETYPE");
+    const char *names[CANDIDATES_MAX];
+    char why[128], told[256] = "";
+    bool own_rejected = false;
+    trial best = try_out(&(setting){0}, blas, threads);
+    *ret_core = NULL;
+    if (best.ended_by == 0 && !best.opened) {
+        snprintf(r->no_blas, sizeof r->no_blas,
+                 "OpenBLAS is missing (libopenblas.so.0; Debian: libopenblas0-openmp)%s%s",
+                 blas[0] ? ": " : "", blas);
+        return false;
+    }
+    fault_of(&best, why, sizeof why);
+    if (own && own[0] && is_usable(&best)) {
+        llmperf_note(&r->notes, "OPENBLAS_CORETYPE=%s is yours and kept: core %s%s%s", own,
+                     best.blas.core, why[0] ? ", though it " : "", why);
+        *ret_best = best;
+        return true;
+    }
+    if (own && own[0]) {
+        llmperf_note(&r->notes, "OPENBLAS_CORETYPE=%s is rejected: core %s %s", own,
+                     best.blas.core[0] ? best.blas.core : own, why);
+        own_rejected = true;
+        *ret_core = "";
+        best = try_out(&(setting){.core = ""}, blas, threads);
+    }
+    const char *picked = best.blas.core[0] ? best.blas.core : "its own choice";
+    char first[48];
+    snprintf(first, sizeof first, "%s", picked);
+    tell(told, sizeof told, first, &best);
+    fault_of(&best, why, sizeof why);
+    bool best_ok = !why[0] && best.opened;
+    trial fallback = best;
+    const char *chosen = own_rejected ? "" : NULL;
+    int count = list_candidates(host, names);
+    for (int i = 0; i < count; i++) {
+        if (strcasecmp(names[i], first) == 0 ||
+            (best_ok && strcmp(names[i], "PRESCOTT") == 0)) /* the last resort */
+            continue;
+        trial one = try_out(&(setting){.core = names[i]}, blas, threads);
+        tell(told, sizeof told, names[i], &one);
+        fault_of(&one, why, sizeof why);
+        if (why[0] || !one.opened || (best_ok && one.flop_per_s < CLEARLY_BETTER * best.flop_per_s)) {
+            if (is_usable(&one) && !is_usable(&fallback)) { /* right, though slow */
+                fallback = one;
+                chosen = best_ok ? chosen : names[i];
+            }
+            continue;
+        }
+        best = one;
+        best_ok = true;
+        chosen = names[i];
+    }
+    if (!best_ok)
+        best = fallback;
+    if (!is_usable(&best)) {
+        snprintf(r->no_blas, sizeof r->no_blas, "no core type of OpenBLAS can be trusted here: %s",
+                 told);
+        return false;
+    }
+    fault_of(&best, why, sizeof why);
+    llmperf_note(&r->notes,
+                 "OpenBLAS core %s%s (GFLOP/s of a small product: %s; plain loops %.0f)%s%s",
+                 best.blas.core, chosen && chosen[0] ? ", set by us" : ", its own choice", told,
+                 best.plain_flop_per_s / 1e9, why[0] ? "; it " : "", why);
+    *ret_core = chosen;
+    *ret_best = best;
+    return true;
+}
+
+/* Chooses OMP_PROC_BIND for the chosen core. *ret_bind NULL = leave it. */
+static void choose_bind(const char *blas, int threads, const char *core, const trial *as_is,
+                        const char **ret_bind, cpu_runtime *r)
+{
+    const char *own = getenv("OMP_PROC_BIND");
+    bool is_own = own && own[0];
+    *ret_bind = NULL;
+    if (threads < 2)
+        return;
+    trial other = try_out(&(setting){.core = core, .bind = is_own ? "" : "close"}, blas, threads);
+    if (!is_usable(&other))
+        return;
+    if (is_own) {
+        llmperf_note(&r->notes, "OMP_PROC_BIND=%s is yours and kept: %.0f GFLOP/s, %.0f without", own,
+                     as_is->flop_per_s / 1e9, other.flop_per_s / 1e9);
+        return;
+    }
+    bool better = other.flop_per_s > CLEARLY_BETTER * as_is->flop_per_s;
+    if (better)
+        *ret_bind = "close";
+    llmperf_note(&r->notes, "OMP_PROC_BIND %s: %.0f GFLOP/s unset, %.0f with close",
+                 better ? "set to close" : "left unset", as_is->flop_per_s / 1e9,
+                 other.flop_per_s / 1e9);
+}
+
+static void note_threads(int threads, cpu_runtime *r)
+{
+    static const char *const NAMES[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"};
+    for (int i = 0; i < 2; i++) {
+        const char *text = getenv(NAMES[i]);
+        double asked;
+        if (text && llmperf_parse_double(text, &asked) && asked != threads)
+            llmperf_note(&r->notes, "%s=%.0f is not followed: %d thread%s, one a usable core "
+                         "(--options threads=N for another number)",
+                         NAMES[i], asked, threads, threads == 1 ? "" : "s");
+    }
+}
+
+/* Opens everything in this process, with the environment that the trials chose. */
+static llmperf_status open_chosen(const cpu_runtime_options *o, const char *core, const char *bind,
+                                  cpu_runtime *r, llmperf_error *error)
+{
+    static const char *const BUILDS[] = {"serial", "pthreads", "OpenMP"};
+    char why[512], path[LLMPERF_PATH_MAX];
+    apply("OPENBLAS_CORETYPE", core);
+    apply("OMP_PROC_BIND", bind);
+    if (!open_kernels(&r->kernels, why, sizeof why))
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cpu: its kernels cannot be "
+                            "opened: %s", why);
+    r->kernels->set_threads(o->threads);
+    if (!r->has_blas)
+        return LLMPERF_OK;
+    if (!open_blas(o->blas, &r->blas, path, sizeof path)) {
+        r->has_blas = false;
+        snprintf(r->no_blas, sizeof r->no_blas, "OpenBLAS could not be opened again");
+        return LLMPERF_OK;
+    }
+    r->blas.set_threads(o->threads);
+    int build = r->blas.parallel >= 0 && r->blas.parallel <= 2 ? r->blas.parallel : 0;
+    llmperf_note(&r->notes, "OpenBLAS %s, %s build, from %s", r->blas.version, BUILDS[build], path);
+    if (build != 2)
+        llmperf_note(&r->notes, "the %s build of OpenBLAS %s; install libopenblas0-openmp",
+                     BUILDS[build],
+                     build == 1 ? "keeps threads beside those of OpenMP, which disturb each other"
+                                : "uses one thread");
+    return LLMPERF_OK;
+}
+
+llmperf_status cpu_runtime_open(const cpu_host *host, const cpu_runtime_options *options,
+                                const cpu_runtime **ret_runtime, llmperf_error *error)
+{
+    /* what libgomp and OpenBLAS keep is the process's, so this is too */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static cpu_runtime runtime;
+    static bool is_open;
+    llmperf_status status = LLMPERF_OK;
+    pthread_mutex_lock(&lock);
+    if (!is_open) {
+        trial best;
+        const char *core = NULL, *bind = NULL;
+        memset(&runtime, 0, sizeof runtime);
+        note_threads(options->threads, &runtime);
+        runtime.has_blas =
+            choose_core(host, options->blas, options->threads, &best, &core, &runtime);
+        if (runtime.has_blas)
+            choose_bind(options->blas, options->threads, core, &best, &bind, &runtime);
+        status = open_chosen(options, core, bind, &runtime, error);
+        is_open = status == LLMPERF_OK;
+    }
+    if (is_open) {
+        runtime.kernels->set_threads(options->threads);
+        if (runtime.has_blas)
+            runtime.blas.set_threads(options->threads);
+        *ret_runtime = &runtime;
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}

@@ -1,0 +1,685 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * t = t0 + norm_p(compute, memory, serial, work), against the formula written out again here, and
+ * its gradient against finite differences.
+ */
+#include <criterion/criterion.h>
+
+#include <stdlib.h>
+
+#include "random_case.h"
+
+/* Adds an entry for one key and returns its parameters for later change. */
+static double *set_entry(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regime,
+                         llmperf_dtype dtype, const double *param)
+{
+    llmperf_calib_entry entry = llmperf_calib_ideal(kind);
+    for (int i = 0; param && i < LLMPERF_PARAM_COUNT; i++)
+        entry.param[i] = param[i];
+    llmperf_error error = {0};
+    llmperf_status status = llmperf_calib_set(calib, kind, regime, dtype, &entry, &error);
+    cr_assert(status == LLMPERF_OK, "%s", error.text);
+    return calib->entry[calib->index[kind][regime][dtype]].param;
+}
+
+/* A bf16 GEMM without the detour through a model. */
+static llmperf_op gemm(double m, double n, double k)
+{
+    return (llmperf_op){.id = LLMPERF_OP_MLP_DOWN,
+                        .kind = LLMPERF_KIND_GEMM,
+                        .group = LLMPERF_GROUP_DENSE,
+                        .dtype = LLMPERF_DTYPE_BF16,
+                        .launches = 1,
+                        .devices = 1,
+                        .repeat = 1,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .flop = 2 * m * n * k,
+                        .weight_bytes = 2 * n * k,
+                        .input_bytes = 2 * m * k,
+                        .output_bytes = 2 * m * n,
+                        .bytes = 2 * (n * k + m * k + m * n)};
+}
+
+static llmperf_op attention(llmperf_regime regime, double sequences, double query, double past)
+{
+    double n = 32, kv = 8, d = 128;
+    llmperf_op op = {.id = LLMPERF_OP_ATTN_CORE,
+                     .kind = LLMPERF_KIND_ATTENTION,
+                     .group = LLMPERF_GROUP_ATTENTION,
+                     .regime = (uint8_t)regime,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .devices = 1,
+                     .repeat = 1,
+                     .sequences = sequences,
+                     .query_tokens = query,
+                     .past_tokens = past,
+                     .kv_heads = kv};
+    op.flop = 4 * n * d * sequences * (query * past + query * (query + 1) / 2);
+    op.input_bytes = op.output_bytes = sequences * query * n * d * 2;
+    op.kv_read_bytes = sequences * (past + query) * kv * 2 * d * 2;
+    op.kv_write_bytes = sequences * query * kv * 2 * d * 2;
+    op.bytes = 2 * op.input_bytes + op.kv_read_bytes + op.kv_write_bytes;
+    return op;
+}
+
+/* ---- the plain roofline ---- */
+
+/* On the toy part the ridge is 1e12 / 1e10 = 100 flop a byte. */
+Test(time, ideal_is_the_larger_of_compute_and_memory)
+{
+    llmperf_hw hw = toy_hw();
+    llmperf_time t;
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
+                     .flop = 3e9, .bytes = 1e7};
+    /* 3 ms of compute, 1 ms of memory */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 3e-3, 1e-15));
+    cr_expect(t.bound == LLMPERF_BOUND_COMPUTE && t.launch_s == 0 && t.link_s == 0);
+    cr_expect(is_near(t.compute_s, 3e-3, 1e-15) && is_near(t.memory_s, 1e-3, 1e-15));
+    op.bytes = 1e8; /* 10 ms */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 1e-2, 1e-15));
+    cr_expect(t.bound == LLMPERF_BOUND_MEMORY);
+    op.bytes = 3e7; /* exactly at the ridge: compute has it */
+    llmperf_time_op(&op, &hw, NULL, &t, NULL);
+    cr_expect(t.compute_s == t.memory_s && t.bound == LLMPERF_BOUND_COMPUTE);
+    op.dtype = LLMPERF_DTYPE_FP32; /* a tenth of the peak */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, NULL, NULL), 3e-2, 1e-15));
+    op.flop = 0;
+    op.bytes = 1e7;
+    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 1e-3, 1e-15));
+    cr_expect(t.compute_s == 0 && t.bound == LLMPERF_BOUND_MEMORY);
+    op.bytes = 0;
+    cr_expect(llmperf_time_op(&op, &hw, NULL, &t, NULL) == 0);
+}
+
+Test(time, an_empty_calibration_is_ideal)
+{
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    rng r = {.state = 1};
+    for (int i = 0; i < 1000; i++) {
+        llmperf_hw hw;
+        random_hw(&r, &hw);
+        hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
+        llmperf_op op = gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999),
+                             rng_log_int(&r, 1, 9999));
+        double want = fmax(op.flop / hw.peak_flop_per_s[LLMPERF_DTYPE_BF16],
+                           op.bytes / hw.mem_bytes_per_s);
+        double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+        double empty = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        if (ideal != want || empty != want)
+            cr_assert(false, "%.17g %.17g, max(flop / P, bytes / BW) %.17g", ideal, empty, want);
+    }
+}
+
+/* ---- each term by hand ---- */
+
+/* flop 2e9: e_c 0.5 -> 4 ms; bytes 1e7: e_m 0.8 -> 1.25 ms; t0 1 ms; p = 1: the sum. */
+Test(time, terms_by_hand)
+{
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                              NULL);
+    param[LLMPERF_PARAM_COMPUTE] = 0.5;
+    param[LLMPERF_PARAM_MEMORY] = 0.8;
+    param[LLMPERF_PARAM_LAUNCH] = 1e-3;
+    param[LLMPERF_PARAM_SERIAL] = 2e-3;
+    param[LLMPERF_PARAM_NORM] = 1;
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
+                     .flop = 2e9, .bytes = 1e7, .k = 3072};
+    llmperf_time t;
+    /* k' = 3: 3 / (1 + 3/3) = 1.5; serial 3 ms */
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, 4e-3, 1e-15));
+    cr_expect(is_near(t.memory_s, 1.25e-3, 1e-15));
+    cr_expect(is_near(t.serial_s, 3e-3, 1e-15));
+    cr_expect(t.work_s == 0 && is_near(t.launch_s, 1e-3, 1e-15));
+    cr_expect(is_near(t.time_s, 9.25e-3, 1e-14));
+    cr_expect(t.bound == LLMPERF_BOUND_COMPUTE);
+
+    param[LLMPERF_PARAM_NORM] = INFINITY;
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 5e-3, 1e-14));
+    param[LLMPERF_PARAM_SERIAL] = 0;
+    param[LLMPERF_PARAM_COMPUTE] = 2.0 / 3; /* 3 ms */
+    op.bytes = 3.2e7;                       /* 4 ms */
+    param[LLMPERF_PARAM_NORM] = 2;          /* 5 ms by Pythagoras, and 1 ms of launch */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), 6e-3, 1e-14));
+    cr_expect(t.bound == LLMPERF_BOUND_MEMORY);
+
+    op.launches = 0; /* rides in another launch */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 5e-3, 1e-14));
+    op.launches = 1;
+    param[LLMPERF_PARAM_LAUNCH] = 9e-3;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(t.bound == LLMPERF_BOUND_LAUNCH);
+    param[LLMPERF_PARAM_LAUNCH] = 0;
+    param[LLMPERF_PARAM_SERIAL] = 9e-3;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
+    /* the other dtype has no entry: ideal */
+    op.dtype = LLMPERF_DTYPE_FP32;
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-2, 1e-15));
+}
+
+/* 4 sequences of 8 KV heads on 10 units: 3.2 items of 1 ms. */
+Test(time, work_items_by_hand)
+{
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE,
+                              LLMPERF_DTYPE_BF16, NULL);
+    param[LLMPERF_PARAM_WORK] = 1e-3;
+    llmperf_op op = attention(LLMPERF_REGIME_DECODE, 4, 1, 10);
+    llmperf_time t;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.work_s, 3.2e-3, 1e-14) && is_near(t.time_s, 3.2e-3, 1e-14));
+    cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
+    hw.units = 0; /* not said: the term is left out */
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(t.work_s == 0 && t.time_s == fmax(t.compute_s, t.memory_s));
+}
+
+/* norm_p of 3 and 4 milliseconds, from the definition. */
+Test(time, norms_by_their_definition)
+{
+    static const struct {
+        double p, want;
+    } rows[] = {
+        /* 3^0.6 = 1.933182, 4^0.6 = 2.297397; their sum 4.230579 ^ (1/0.6) = 11.06623 */
+        {0.6, 11.06623},
+        {1, 7},
+        /* 3^1.1 + 4^1.1 = 3.348370 + 4.594793 = 7.943163 ^ (1/1.1) = 6.579242 */
+        {1.1, 6.579242},
+        {2, 5},
+        {3, 4.49794}, /* cube root of 91 */
+        {INFINITY, 4},
+    };
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                              NULL);
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
+                     .flop = 3e9, .bytes = 4e7};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double p = param[LLMPERF_PARAM_NORM] = rows[i].p;
+        double got = 1e3 * llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        cr_expect(is_near(got, rows[i].want, 1e-5), "p %g: %.7g, by hand %.7g", p, got,
+                  rows[i].want);
+        if (!isinf(p)) {
+            double want = pow(pow(3, p) + pow(4, p), 1 / p);
+            cr_expect(is_near(got, want, 1e-13), "p %g: %.17g, pow %.17g", p, got, want);
+        }
+    }
+}
+
+/* Terms 1e300 apart, tiny and huge p: no overflow, never below the largest term. */
+Test(time, norms_neither_overflow_nor_undercut)
+{
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                              NULL);
+    llmperf_hw hw = toy_hw();
+    rng r = {.state = 3};
+    for (int i = 0; i < 20000; i++) {
+        llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
+                         .flop = rng_log(&r, 1e-3, 1e30), .bytes = rng_log(&r, 1e-3, 1e30)};
+        double p = param[LLMPERF_PARAM_NORM] = rng_chance(&r, 0.3) ? 1 : rng_log(&r, 0.3, 1e3);
+        double largest = fmax(op.flop / 1e12, op.bytes / 1e10);
+        double got = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        /* two terms: at most 2^(1/p) times the larger */
+        if (!(got >= largest && got <= largest * pow(2, 1 / p) * (1 + 1e-12)))
+            cr_assert(false, "p %g flop %g bytes %g: %g, largest term %g", p, op.flop, op.bytes,
+                      got, largest);
+    }
+}
+
+/* ---- collectives ---- */
+
+/* 4 devices, 3e6 bus bytes on a link of 1e9 bytes/s and 1 us. */
+Test(time, collectives_by_hand)
+{
+    llmperf_hw hw = toy_hw();
+    llmperf_op op = {.kind = LLMPERF_KIND_COLLECTIVE, .launches = 1, .devices = 4,
+                     .collective = LLMPERF_COLLECTIVE_ALL_REDUCE, .link_bytes = 3e6};
+    llmperf_time t;
+    /* ideal: latency + bytes over the link */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 1e-6 + 3e-3, 1e-14));
+    cr_expect(t.bound == LLMPERF_BOUND_LINK && is_near(t.link_s, 3e-3, 1e-15));
+    cr_expect(t.compute_s == 0 && t.memory_s == 0);
+    op.link_bytes = 10;
+    llmperf_time_op(&op, &hw, NULL, &t, NULL);
+    cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
+
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param = set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE,
+                              LLMPERF_DTYPE_NONE, NULL);
+    param[LLMPERF_PARAM_LAUNCH] = 1e-3;
+    param[LLMPERF_PARAM_HOP] = 2e-3;
+    param[LLMPERF_PARAM_LINK] = 0.6;
+    param[LLMPERF_PARAM_NORM] = 1;
+    op.link_bytes = 3e6;
+    /* (1 + 2 log2 4) ms + 3 ms / 0.6 = 10 ms */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 10e-3, 1e-14));
+    param[LLMPERF_PARAM_NORM] = 0.5; /* (sqrt 5 + sqrt 5)^2 = 20 */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 20e-3, 1e-14));
+}
+
+Test(time, the_link_depends_on_the_group)
+{
+    llmperf_hw hw = toy_hw();
+    hw.nodes = (llmperf_link){.kind = "infiniband", .bytes_per_s = 1e8, .latency_s = 1e-5};
+    cr_expect(llmperf_hw_link(&hw, 8) == &hw.link);
+    cr_expect(llmperf_hw_link(&hw, 9) == &hw.nodes);
+    hw.link.domain = 0; /* not said */
+    cr_expect(llmperf_hw_link(&hw, 100) == &hw.link);
+    hw.link.domain = 8;
+    hw.nodes.kind[0] = '\0';
+    cr_expect(llmperf_hw_link(&hw, 9) == NULL);
+    hw.pcie = (llmperf_link){.kind = "pcie", .bytes_per_s = 1e8, .latency_s = 1e-5};
+    cr_expect(llmperf_hw_link(&hw, 9) == &hw.pcie);
+    hw.link.kind[0] = '\0';
+    cr_expect(llmperf_hw_link(&hw, 2) == &hw.pcie);
+}
+
+/* ---- extend: chunks with cached context, verification ---- */
+
+static void random_two(rng *r, llmperf_calib *calib)
+{
+    llmperf_calib_init(calib);
+    llmperf_calib_entry pre = random_entry(r, LLMPERF_KIND_ATTENTION, 1);
+    llmperf_calib_entry dec = random_entry(r, LLMPERF_KIND_ATTENTION, 1);
+    set_entry(calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, LLMPERF_DTYPE_BF16, pre.param);
+    set_entry(calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, dec.param);
+}
+
+static bool same_time(const llmperf_time *a, const llmperf_time *b)
+{
+    return a->time_s == b->time_s && a->compute_s == b->compute_s && a->memory_s == b->memory_s &&
+           a->work_s == b->work_s && a->launch_s == b->launch_s;
+}
+
+Test(time, extend_meets_both_ends_exactly)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    rng r = {.state = 11};
+    for (int i = 0; i < 5000; i++) {
+        random_two(&r, &calib);
+        llmperf_time extend, end;
+        llmperf_op op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99),
+                                  rng_log_int(&r, 2, 9999), 0);
+        llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+        op.regime = LLMPERF_REGIME_PREFILL;
+        llmperf_time_op(&op, &hw, &calib, &end, NULL);
+        if (!same_time(&extend, &end))
+            cr_assert(false, "case %d, past 0: %.17g, prefill %.17g", i, extend.time_s, end.time_s);
+        op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), 1,
+                       rng_log_int(&r, 1, 99999));
+        llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+        op.regime = LLMPERF_REGIME_DECODE;
+        llmperf_time_op(&op, &hw, &calib, &end, NULL);
+        if (!same_time(&extend, &end))
+            cr_assert(false, "case %d, query 1: %.17g, decode %.17g", i, extend.time_s, end.time_s);
+    }
+}
+
+/* Between the ends every parameter lies between the two fits', so each term does. */
+Test(time, extend_lies_between_the_fits)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    rng r = {.state = 12};
+    for (int i = 0; i < 5000; i++) {
+        random_two(&r, &calib);
+        llmperf_time extend, prefill, decode;
+        llmperf_op op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99),
+                                  rng_log_int(&r, 2, 9999), rng_log_int(&r, 1, 99999));
+        llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+        op.regime = LLMPERF_REGIME_PREFILL;
+        llmperf_time_op(&op, &hw, &calib, &prefill, NULL);
+        op.regime = LLMPERF_REGIME_DECODE;
+        llmperf_time_op(&op, &hw, &calib, &decode, NULL);
+        const double e[] = {extend.compute_s, extend.memory_s, extend.work_s, extend.launch_s};
+        const double p[] = {prefill.compute_s, prefill.memory_s, prefill.work_s, prefill.launch_s};
+        const double d[] = {decode.compute_s, decode.memory_s, decode.work_s, decode.launch_s};
+        for (int j = 0; j < 4; j++)
+            if (!(e[j] >= fmin(p[j], d[j]) * (1 - 1e-12) && e[j] <= fmax(p[j], d[j]) * (1 + 1e-12)))
+                cr_assert(false, "case %d term %d: %g not between %g and %g", i, j, e[j], p[j],
+                          d[j]);
+    }
+}
+
+/* A chunk computes as prefill does (within 1/query) and reads a long cache as decode does. */
+Test(time, extend_of_a_long_chunk_over_a_long_cache)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    rng r = {.state = 13};
+    random_two(&r, &calib);
+    llmperf_time extend, prefill, decode;
+    llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 1, 2048, 1 << 24);
+    llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+    op.regime = LLMPERF_REGIME_PREFILL;
+    llmperf_time_op(&op, &hw, &calib, &prefill, NULL);
+    op.regime = LLMPERF_REGIME_DECODE;
+    llmperf_time_op(&op, &hw, &calib, &decode, NULL);
+    cr_expect(is_near(extend.compute_s, prefill.compute_s, 0.01));
+    cr_expect(is_near(extend.memory_s, decode.memory_s, 0.01));
+}
+
+/* An extend fit of its own, where there is one, is taken as it is. */
+Test(time, an_own_extend_entry_wins)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    rng r = {.state = 14};
+    random_two(&r, &calib);
+    double *param = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_EXTEND,
+                              LLMPERF_DTYPE_BF16, NULL);
+    param[LLMPERF_PARAM_LAUNCH] = 1;
+    llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 2, 16, 100);
+    double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 1 + ideal, 1e-15));
+}
+
+/* ---- floors ---- */
+
+Test(time, calibrated_time_is_never_below_the_floor)
+{
+    static llmperf_calib calib;
+    rng r = {.state = 15};
+    for (int i = 0; i < 50000; i++) {
+        llmperf_hw hw;
+        random_hw(&r, &hw);
+        hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
+        random_two(&r, &calib);
+        llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_GEMM, 1);
+        set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, entry.param);
+        llmperf_op op =
+            rng_chance(&r, 0.5)
+                ? gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999))
+                : attention((llmperf_regime)rng_int(&r, 1, 3), rng_log_int(&r, 1, 99),
+                            rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 99999));
+        llmperf_time t;
+        double got = llmperf_time_op(&op, &hw, &calib, &t, NULL);
+        double floor = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+        double terms = fmax(fmax(t.compute_s, t.memory_s), fmax(t.serial_s, t.work_s));
+        if (!(got >= floor && got >= t.launch_s + terms && isfinite(got)))
+            cr_assert(false, "case %d: %.17g, floor %.17g, terms %.17g", i, got, floor, terms);
+    }
+}
+
+/* Efficiencies above 1 are legal (clocks above the rated one): at most 1.05 times faster. */
+Test(time, a_ratio_above_one_beats_the_datasheet_by_that_ratio_at_most)
+{
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                              NULL);
+    param[LLMPERF_PARAM_COMPUTE] = param[LLMPERF_PARAM_MEMORY] = 1.05;
+    llmperf_op op = gemm(100, 4096, 4096);
+    double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), ideal / 1.05, 1e-14));
+}
+
+/* ---- the gradient ---- */
+
+typedef struct gradient_case {
+    llmperf_op op;
+    llmperf_hw hw;
+    llmperf_calib *calib;
+} gradient_case;
+
+static double log_time(const gradient_case *g)
+{
+    return log(llmperf_time_op(&g->op, &g->hw, g->calib, NULL, NULL));
+}
+
+/* Central differences in the parameter's logarithm: d log t / d log param. */
+static double difference(const gradient_case *g, double *param)
+{
+    double value = *param, step = 1e-4;
+    double f[4];
+    static const double at[4] = {2, 1, -1, -2};
+    for (int i = 0; i < 4; i++) { /* five-point stencil: error O(step^4) */
+        *param = value * (1 + at[i] * step);
+        f[i] = log_time(g);
+    }
+    *param = value;
+    return (-f[0] + 8 * f[1] - 8 * f[2] + f[3]) / (12 * step);
+}
+
+static bool is_smooth(const gradient_case *g, const double *param)
+{
+    /* max() has a corner where its two largest terms meet */
+    llmperf_time t;
+    if (!isinf(param[LLMPERF_PARAM_NORM]))
+        return true;
+    llmperf_time_op(&g->op, &g->hw, g->calib, &t, NULL);
+    double x[] = {t.compute_s, t.memory_s, t.serial_s, t.work_s};
+    double first = 0, second = 0;
+    for (int i = 0; i < 4; i++) {
+        second = x[i] > first ? first : fmax(second, x[i]);
+        first = fmax(first, x[i]);
+    }
+    return second < 0.99 * first;
+}
+
+static void expect_gradient(const char *what, int number, gradient_case *g, int entries)
+{
+    llmperf_gradient gradient;
+    llmperf_time t;
+    double time = llmperf_time_op(&g->op, &g->hw, g->calib, &t, &gradient);
+    if (time != llmperf_time_op(&g->op, &g->hw, g->calib, NULL, NULL))
+        cr_assert(false, "%s %d: the gradient moves the time", what, number);
+    if (gradient.count != entries)
+        cr_assert(false, "%s %d: %d entries, expected %d", what, number, gradient.count, entries);
+    for (int e = 0; e < gradient.count; e++) {
+        double *param = g->calib->entry[gradient.entry[e]].param;
+        for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
+            double got = gradient.dlog[e][i];
+            if (param[i] == 0 || isinf(param[i]))
+                continue;
+            double want = difference(g, &param[i]);
+            /* rounding of log t: 1e-16 over the step */
+            if (!(fabs(got * param[i] - want) <= 1e-6 * fabs(want) + 1e-10))
+                cr_assert(false, "%s %d entry %d %s = %g: %.12g, by differences %.12g", what,
+                          number, e, llmperf_param_name((llmperf_param)i), param[i],
+                          got * param[i], want);
+        }
+    }
+}
+
+Test(time, gradient_equals_finite_differences)
+{
+    static llmperf_calib calib;
+    rng r = {.state = 16};
+    int checked = 0;
+    for (int i = 0; i < CASES(20000); i++) {
+        gradient_case g = {.calib = &calib};
+        random_hw(&r, &g.hw);
+        g.hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = g.hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
+        llmperf_calib_init(&calib);
+        llmperf_op_kind kind = rng_chance(&r, 0.5) ? LLMPERF_KIND_GEMM : LLMPERF_KIND_ATTENTION;
+        llmperf_regime regime = LLMPERF_REGIME_NONE;
+        if (kind == LLMPERF_KIND_GEMM) {
+            g.op = gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999),
+                        rng_log_int(&r, 1, 9999));
+        } else {
+            regime = rng_chance(&r, 0.5) ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_DECODE;
+            g.op = attention(regime, rng_log_int(&r, 1, 99), rng_log_int(&r, 1, 999),
+                             rng_log_int(&r, 1, 9999));
+        }
+        llmperf_calib_entry entry = random_entry(&r, kind, 1);
+        double *param = set_entry(&calib, kind, regime, LLMPERF_DTYPE_BF16, entry.param);
+        if (!is_smooth(&g, param))
+            continue;
+        expect_gradient(kind == LLMPERF_KIND_GEMM ? "gemm" : "attention", i, &g, 1);
+        checked++;
+    }
+    cr_expect(checked > CASES(15000));
+}
+
+Test(time, gradient_of_an_extend_operator_reaches_both_fits)
+{
+    static llmperf_calib calib;
+    rng r = {.state = 17};
+    for (int i = 0; i < CASES(20000); i++) {
+        gradient_case g = {.calib = &calib};
+        random_hw(&r, &g.hw);
+        g.hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = g.hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
+        random_two(&r, &calib);
+        for (int e = 0; e < 2; e++) /* the corners of max() are elsewhere */
+            if (isinf(calib.entry[e].param[LLMPERF_PARAM_NORM]))
+                calib.entry[e].param[LLMPERF_PARAM_NORM] = 4;
+        g.op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 999),
+                         rng_log_int(&r, 1, 9999));
+        expect_gradient("extend", i, &g, 2);
+    }
+}
+
+/* One fit of the two is there: the other end is ideal, and the gradient names it as such. */
+Test(time, gradient_of_an_extend_operator_with_one_fit)
+{
+    static llmperf_calib calib;
+    rng r = {.state = 18};
+    for (int i = 0; i < CASES(4000); i++) {
+        gradient_case g = {.calib = &calib};
+        random_hw(&r, &g.hw);
+        g.hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = g.hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
+        llmperf_calib_init(&calib);
+        llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_ATTENTION, 1);
+        entry.param[LLMPERF_PARAM_NORM] = rng_real(&r, 0.8, 3);
+        bool prefill = rng_chance(&r, 0.5);
+        double *param =
+            set_entry(&calib, LLMPERF_KIND_ATTENTION,
+                      prefill ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16,
+                      entry.param);
+        g.op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 99),
+                         rng_log_int(&r, 1, 999));
+        llmperf_gradient gradient;
+        llmperf_time_op(&g.op, &g.hw, &calib, NULL, &gradient);
+        int at = prefill ? 0 : 1;
+        if (gradient.count != 2 || gradient.entry[at] != 0 ||
+            gradient.entry[1 - at] != LLMPERF_CALIB_NO_ENTRY)
+            cr_assert(false, "case %d: entries %d %d", i, gradient.entry[0], gradient.entry[1]);
+        for (int k = 0; k < LLMPERF_PARAM_COUNT; k++) {
+            if (param[k] == 0)
+                continue;
+            double want = difference(&g, &param[k]), got = gradient.dlog[at][k] * param[k];
+            if (!(fabs(got - want) <= 1e-6 * fabs(want) + 1e-10))
+                cr_assert(false, "case %d %s: %.12g, by differences %.12g", i,
+                          llmperf_param_name((llmperf_param)k), got, want);
+        }
+    }
+}
+
+Test(time, gradient_of_a_collective)
+{
+    static llmperf_calib calib;
+    rng r = {.state = 19};
+    for (int i = 0; i < CASES(10000); i++) {
+        gradient_case g = {.calib = &calib};
+        random_hw(&r, &g.hw);
+        llmperf_calib_init(&calib);
+        llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_COLLECTIVE, 1);
+        entry.param[LLMPERF_PARAM_LAUNCH] = rng_log(&r, 1e-7, 1e-4);
+        set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE,
+                  entry.param);
+        g.op = (llmperf_op){.kind = LLMPERF_KIND_COLLECTIVE,
+                            .launches = 1,
+                            .devices = rng_int(&r, 2, 64),
+                            .link_bytes = rng_log(&r, 1, 1e9)};
+        expect_gradient("collective", i, &g, 1);
+    }
+}
+
+Test(time, gradient_without_a_fit_names_no_entry)
+{
+    llmperf_hw hw = toy_hw();
+    llmperf_op op = gemm(4, 64, 64);
+    llmperf_gradient gradient;
+    llmperf_time_op(&op, &hw, NULL, NULL, &gradient);
+    cr_expect(gradient.count == 1 && gradient.entry[0] == LLMPERF_CALIB_NO_ENTRY);
+}
+
+/* ---- what a calibration may hold ---- */
+
+Test(time, calibrations_stay_within_physics)
+{
+    static const struct {
+        int param;
+        double value;
+        bool legal;
+    } rows[] = {
+        {LLMPERF_PARAM_COMPUTE, 1.05, true},  {LLMPERF_PARAM_COMPUTE, 1.06, false},
+        {LLMPERF_PARAM_COMPUTE, 0, false},    {LLMPERF_PARAM_COMPUTE, -0.5, false},
+        {LLMPERF_PARAM_MEMORY, 1e-9, true},   {LLMPERF_PARAM_MEMORY, 2, false},
+        {LLMPERF_PARAM_LAUNCH, 0, true},      {LLMPERF_PARAM_LAUNCH, -1e-9, false},
+        {LLMPERF_PARAM_NORM, INFINITY, true}, {LLMPERF_PARAM_NORM, 0, false},
+        {LLMPERF_PARAM_NORM, 0.6, true},      {LLMPERF_PARAM_LINK, 0, false},
+        {LLMPERF_PARAM_HOP, -1, false},       {LLMPERF_PARAM_WORK, 0, true},
+        {LLMPERF_PARAM_SERIAL, 2e3, false},   {LLMPERF_PARAM_COMPUTE, NAN, false},
+        {LLMPERF_PARAM_LAUNCH, NAN, false},   {LLMPERF_PARAM_NORM, NAN, false},
+        {LLMPERF_PARAM_LAUNCH, INFINITY, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static llmperf_calib calib;
+        llmperf_calib_init(&calib);
+        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+        entry.param[rows[i].param] = rows[i].value;
+        llmperf_error error = {0};
+        llmperf_status status =
+            llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                              &entry, &error);
+        cr_expect(status == (rows[i].legal ? LLMPERF_OK : LLMPERF_E_SPEC), "%s = %g: %s",
+                  llmperf_param_name((llmperf_param)rows[i].param), rows[i].value, error.text);
+        cr_expect(calib.entry_count == (rows[i].legal ? 1 : 0));
+        if (!rows[i].legal)
+            cr_expect(strstr(error.text, llmperf_param_name((llmperf_param)rows[i].param)) != NULL,
+                      "%s", error.text);
+    }
+}
+
+Test(time, a_calibration_says_when_it_is_full)
+{
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    int set = 0;
+    for (int kind = 0; kind < LLMPERF_KIND_COUNT; kind++)
+        for (int regime = 0; regime < LLMPERF_REGIME_COUNT; regime++)
+            for (int dtype = 0; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
+                llmperf_status status =
+                    llmperf_calib_set(&calib, (llmperf_op_kind)kind, (llmperf_regime)regime,
+                                      (llmperf_dtype)dtype, &entry, NULL);
+                cr_expect(status == (set++ < LLMPERF_CALIB_ENTRIES_MAX ? LLMPERF_OK
+                                                                       : LLMPERF_E_UNSUPPORTED));
+            }
+    cr_expect(calib.entry_count == LLMPERF_CALIB_ENTRIES_MAX);
+    /* a key that is there is replaced, not added */
+    entry.param[LLMPERF_PARAM_COMPUTE] = 0.25;
+    cr_expect(llmperf_calib_set(&calib, 0, 0, 0, &entry, NULL) == LLMPERF_OK);
+    cr_expect(calib.entry_count == LLMPERF_CALIB_ENTRIES_MAX);
+    cr_expect(calib.entry[calib.index[0][0][0]].param[LLMPERF_PARAM_COMPUTE] == 0.25);
+}
+
+Test(time, names_of_bounds_and_parameters)
+{
+    static const char *const bounds[] = {"compute", "memory", "latency", "launch", "link"};
+    for (int i = 0; i < LLMPERF_BOUND_COUNT; i++)
+        cr_expect_str_eq(llmperf_bound_name((llmperf_bound)i), bounds[i]);
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+        for (int j = 0; j < i; j++)
+            cr_expect_str_neq(llmperf_param_name((llmperf_param)i),
+                              llmperf_param_name((llmperf_param)j));
+}
