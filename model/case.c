@@ -102,8 +102,16 @@ static bool check_workload(const llmperf_workload *w, llmperf_error *error)
 bool tp_is_legal(const llmperf_model *model, int64_t tp)
 {
     for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_attention *a = &model->layers[i].attention;
-        if (a->heads % tp != 0 || (a->kv_heads % tp != 0 && tp % a->kv_heads != 0))
+        const llmperf_layer *layer = &model->layers[i];
+        const llmperf_attention *a = &layer->attention;
+        if (a->heads > 0 &&
+            (a->heads % tp != 0 || (a->kv_heads % tp != 0 && tp % a->kv_heads != 0)))
+            return false;
+        if (layer->mla.heads % tp != 0)
+            return false;
+        /* Mamba's inner width is one head to split; the others split by heads */
+        int64_t split = layer->ssm.kind == LLMPERF_SSM_MAMBA ? layer->ssm.head_dim : layer->ssm.heads;
+        if (split % tp != 0)
             return false;
     }
     return true;
@@ -113,17 +121,30 @@ static llmperf_status check_tp(const llmperf_model *model, const llmperf_hw *hw,
                                llmperf_error *error)
 {
     if (!tp_is_legal(model, tp)) {
-        char legal[256];
+        char legal[256] = "";
         size_t used = 0;
-        for (int64_t t = 1; t <= model->layers[0].attention.heads && used + 24 < sizeof legal; t++)
+        int64_t heads = 1, kv_heads = 0;
+        for (int i = 0; i < model->layer_kind_count; i++) {
+            const llmperf_layer *layer = &model->layers[i];
+            int64_t own = layer->attention.heads + layer->mla.heads;
+            heads = own > heads ? own : heads;
+            kv_heads = layer->attention.kv_heads > kv_heads ? layer->attention.kv_heads : kv_heads;
+        }
+        if (heads == 1) /* no attention at all */
+            heads = 1024;
+        for (int64_t t = 1; t <= heads && used + 24 < sizeof legal; t++)
             if (tp_is_legal(model, t))
                 used += (size_t)snprintf(legal + used, sizeof legal - used, "%s%lld",
                                          used ? ", " : "", (long long)t);
+        if (kv_heads > 0)
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "tp is %lld, which does not divide the %lld heads and %lld KV heads "
+                                "of %s; %s is allowed",
+                                (long long)tp, (long long)heads, (long long)kv_heads, model->name,
+                                legal);
         return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "tp is %lld, which does not divide the %lld heads and %lld KV heads of "
-                            "%s; %s is allowed",
-                            (long long)tp, (long long)model->layers[0].attention.heads,
-                            (long long)model->layers[0].attention.kv_heads, model->name, legal);
+                            "tp is %lld, which does not divide the heads of %s; %s is allowed",
+                            (long long)tp, model->name, legal);
     }
     if (hw && tp > 1 && !llmperf_hw_link(hw, tp)) {
         if (hw->link.kind[0])
@@ -186,6 +207,72 @@ static void note_widened(llmperf_case *c, const char *what, llmperf_dtype a, llm
                      llmperf_dtype_name(a), llmperf_dtype_name(b));
 }
 
+/* The class that most of a model's weights are in: its format stands for the model's. */
+static llmperf_weight_class main_class(const llmperf_model *model)
+{
+    llmperf_params params = llmperf_model_params(model);
+    int best = LLMPERF_WEIGHT_ATTENTION;
+    for (int i = LLMPERF_WEIGHT_ATTENTION; i < LLMPERF_WEIGHT_ROUTER; i++)
+        if (params.by_class[i] > params.by_class[best])
+            best = i;
+    return (llmperf_weight_class)best;
+}
+
+static llmperf_dtype main_weight_dtype(const llmperf_model *model)
+{
+    llmperf_weight_class class = main_class(model);
+    for (int i = model->layer_kind_count - 1; i >= 0; i--)
+        if (model->layers[i].weights[class].dtype)
+            return (llmperf_dtype)model->layers[i].weights[class].dtype;
+    return (llmperf_dtype)model->weight_dtype[class];
+}
+
+llmperf_dtype llmperf_case_compute_dtype(const llmperf_case *c)
+{
+    llmperf_weight_class class = main_class(c->model);
+    for (int i = c->model->layer_kind_count - 1; i >= 0; i--)
+        if (c->layer[i].dtype[class] == c->workload.weight_dtype)
+            return (llmperf_dtype)c->layer[i].gemm_dtype[class];
+    return (llmperf_dtype)c->outside.gemm_dtype[class];
+}
+
+static bool is_dense_class(int weight_class)
+{
+    return weight_class == LLMPERF_WEIGHT_ATTENTION || weight_class == LLMPERF_WEIGHT_SSM ||
+           weight_class == LLMPERF_WEIGHT_MLP || weight_class == LLMPERF_WEIGHT_EXPERTS ||
+           weight_class == LLMPERF_WEIGHT_SHARED;
+}
+
+/* Format and arithmetic of each class of weights, of one layer shape or outside the layers.
+ * `asked` replaces dense weights; embedding, LM head, router and norms keep the file's format. */
+static llmperf_status resolve_weights(const llmperf_hw *hw, const llmperf_model *model,
+                                      const llmperf_layer *layer, llmperf_dtype asked,
+                                      llmperf_dtype act, llmperf_case_weights *ret_weights,
+                                      llmperf_error *error)
+{
+    llmperf_status status = LLMPERF_OK;
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT && status == LLMPERF_OK; i++) {
+        llmperf_dtype dtype = (llmperf_dtype)model->weight_dtype[i];
+        llmperf_dtype operand = (llmperf_dtype)model->weight_operand[i];
+        double bits = model->weight_bits[i];
+        if (layer && layer->weights[i].dtype) {
+            dtype = (llmperf_dtype)layer->weights[i].dtype;
+            operand = (llmperf_dtype)layer->weights[i].operand;
+            bits = layer->weights[i].bits;
+        }
+        if (asked && is_dense_class(i)) {
+            dtype = asked;
+            operand = LLMPERF_DTYPE_NONE;
+            bits = llmperf_dtype_bits(asked);
+        }
+        ret_weights->dtype[i] = (uint8_t)dtype;
+        ret_weights->bytes_per[i] = bits / 8;
+        status = choose(hw, "weights", dtype, operand ? operand : act, &ret_weights->gemm_dtype[i],
+                        error);
+    }
+    return status;
+}
+
 llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *model,
                                  const llmperf_hw *hw, const llmperf_calib *calib,
                                  const llmperf_workload *workload, llmperf_error *error)
@@ -204,39 +291,35 @@ llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *mo
     if (status != LLMPERF_OK)
         return status;
 
-    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
-        c.weight_dtype[i] = model->weight_dtype[i];
-        c.weight_bytes_per[i] = model->weight_bits[i] / 8;
-    }
-    if (w->weight_dtype) { /* dense weights only: embedding and LM head keep the file's */
-        static const llmperf_weight_class dense[] = {LLMPERF_WEIGHT_ATTENTION, LLMPERF_WEIGHT_MLP};
-        for (size_t i = 0; i < sizeof dense / sizeof *dense; i++) {
-            c.weight_dtype[dense[i]] = (uint8_t)w->weight_dtype;
-            c.weight_bytes_per[dense[i]] = llmperf_dtype_bits(w->weight_dtype) / 8;
-        }
-    } else {
-        w->weight_dtype = (llmperf_dtype)model->weight_dtype[LLMPERF_WEIGHT_MLP];
-    }
     c.act_bytes_per = llmperf_dtype_bits(w->act_dtype) / 8;
     c.kv_bytes_per = llmperf_dtype_bits(w->kv_dtype) / 8;
-
-    for (int i = 0; i < LLMPERF_WEIGHT_COUNT && status == LLMPERF_OK; i++)
-        status = choose(hw, "weights", (llmperf_dtype)c.weight_dtype[i], w->act_dtype,
-                        &c.gemm_dtype[i], error);
+    llmperf_dtype asked = w->weight_dtype;
+    if (!asked)
+        w->weight_dtype = main_weight_dtype(model);
+    status = resolve_weights(hw, model, NULL, asked, w->act_dtype, &c.outside, error);
+    for (int i = 0; i < model->layer_kind_count && status == LLMPERF_OK; i++)
+        status = resolve_weights(hw, model, &model->layers[i], asked, w->act_dtype, &c.layer[i],
+                                 error);
     if (status == LLMPERF_OK)
         status = choose(hw, "a KV cache", w->kv_dtype, w->act_dtype, &c.attention_dtype, error);
+    if (status == LLMPERF_OK) /* index keys and queries are fp8, or what holds it */
+        status = choose(hw, "an index", LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_FP8, &c.index_dtype, error);
     if (status != LLMPERF_OK)
         return status;
     c.vector_dtype = (uint8_t)vector_dtype_of(hw);
     if (hw) {
-        note_widened(&c, "dense layers", w->weight_dtype, w->act_dtype,
-                     (llmperf_dtype)c.gemm_dtype[LLMPERF_WEIGHT_MLP]);
+        llmperf_dtype computed = llmperf_case_compute_dtype(&c);
+        if (!asked && model->scheme[0])
+            llmperf_note(&c.notes, "weights are quantised (%s); dense layers compute in %s",
+                         model->scheme, llmperf_dtype_name(computed));
+        else
+            note_widened(&c, "dense layers", w->weight_dtype, w->act_dtype, computed);
         if (w->kv_dtype != w->act_dtype)
             note_widened(&c, "attention", w->kv_dtype, w->act_dtype,
                          (llmperf_dtype)c.attention_dtype);
     }
     for (int i = 0; i < model->layer_kind_count; i++)
-        if (w->tp > model->layers[i].attention.kv_heads) {
+        if (model->layers[i].attention.heads > 0 && w->tp > model->layers[i].attention.kv_heads) {
             llmperf_note(&c.notes,
                          "tp %lld exceeds the %lld KV heads: each is held by %lld devices",
                          (long long)w->tp, (long long)model->layers[i].attention.kv_heads,

@@ -29,7 +29,7 @@ static int64_t embedding_weights(const llmperf_model *model, int64_t tp)
            model->position_embeddings * model->hidden + projections;
 }
 
-void count_weights(const llmperf_model *model, int64_t tp, weight_count *ret_sum)
+void count_outside(const llmperf_model *model, int64_t tp, weight_count *ret_sum)
 {
     memset(ret_sum, 0, sizeof *ret_sum);
     int64_t *by_class = ret_sum->by_class;
@@ -39,25 +39,46 @@ void count_weights(const llmperf_model *model, int64_t tp, weight_count *ret_sum
         by_class[LLMPERF_WEIGHT_HEAD] = vocab * model->embedding_dim;
     if (model->head_bias)
         by_class[LLMPERF_WEIGHT_OTHER] += vocab;
-    int64_t norm = norm_weights(model, model->hidden);
-    by_class[LLMPERF_WEIGHT_OTHER] += norm * (model->embedding_norm + model->final_norm);
-    for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_layer *layer = &model->layers[i];
-        for (int k = 0; k < LAYER_KIND_COUNT; k++)
+    by_class[LLMPERF_WEIGHT_OTHER] +=
+        norm_weights(model, model->hidden) * (model->embedding_norm + model->final_norm);
+}
+
+void count_layer(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                 weight_count *ret_sum)
+{
+    memset(ret_sum, 0, sizeof *ret_sum);
+    for (int k = 0; k < LAYER_KIND_COUNT; k++)
+        if (LAYER_KINDS[k]->present(layer))
             LAYER_KINDS[k]->count_weights(model, layer, tp, ret_sum);
-        by_class[LLMPERF_WEIGHT_OTHER] += layer->count * layer->norms * norm;
-    }
+    ret_sum->by_class[LLMPERF_WEIGHT_OTHER] +=
+        layer->count * layer->norms * norm_weights(model, model->hidden);
 }
 
 llmperf_params llmperf_model_params(const llmperf_model *model)
 {
     weight_count sum;
-    count_weights(model, 1, &sum);
     llmperf_params params = {0};
-    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
+    int64_t idle = 0; /* experts that a token does not pass */
+    count_outside(model, 1, &sum);
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
         params.by_class[i] = sum.by_class[i];
-        params.total += sum.by_class[i];
+    for (int l = 0; l < model->layer_kind_count; l++) {
+        const llmperf_layer *layer = &model->layers[l];
+        count_layer(model, layer, 1, &sum);
+        for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
+            params.by_class[i] += sum.by_class[i];
+        const llmperf_moe *moe = &layer->moe;
+        if (moe->experts > 0) {
+            int64_t one = sum.by_class[LLMPERF_WEIGHT_EXPERTS] / moe->experts;
+            if (moe->expert_bias)
+                one += layer->count * ((moe->gated ? 2 : 1) * moe->ffn +
+                                       (moe->latent > 0 ? moe->latent : model->hidden));
+            idle += one * (moe->experts - moe->active);
+        }
     }
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
+        params.total += params.by_class[i];
+    params.active = params.total - idle;
     params.embedding = model->vocab * model->embedding_dim +
                        model->position_embeddings * model->hidden;
     return params;
@@ -71,14 +92,35 @@ int64_t llmperf_model_layers(const llmperf_model *model)
     return layers;
 }
 
+static double bytes_of(const weight_count *count, const double *bytes_per)
+{
+    double bytes = 0;
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
+        bytes += (double)count->by_class[i] * bytes_per[i];
+    return bytes;
+}
+
+/* Bytes of one weight as the file holds it; layer NULL = outside the layers. */
+static void file_bytes_per(const llmperf_model *model, const llmperf_layer *layer,
+                           double ret_bytes_per[LLMPERF_WEIGHT_COUNT])
+{
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
+        ret_bytes_per[i] =
+            (layer && layer->weights[i].dtype ? layer->weights[i].bits : model->weight_bits[i]) / 8;
+}
+
 static double weight_bytes(const llmperf_model *model, const llmperf_case *c, int64_t tp)
 {
     weight_count sum;
-    count_weights(model, tp, &sum);
-    double bytes = 0;
-    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
-        bytes += (double)sum.by_class[i] *
-                 (c ? c->weight_bytes_per[i] : model->weight_bits[i] / 8);
+    double of_file[LLMPERF_WEIGHT_COUNT];
+    count_outside(model, tp, &sum);
+    file_bytes_per(model, NULL, of_file);
+    double bytes = bytes_of(&sum, c ? c->outside.bytes_per : of_file);
+    for (int l = 0; l < model->layer_kind_count; l++) {
+        count_layer(model, &model->layers[l], tp, &sum);
+        file_bytes_per(model, &model->layers[l], of_file);
+        bytes += bytes_of(&sum, c ? c->layer[l].bytes_per : of_file);
+    }
     return bytes;
 }
 
@@ -99,17 +141,49 @@ static double kv_values(const llmperf_model *model, int64_t tp, double tokens)
     for (int i = 0; i < model->layer_kind_count; i++) {
         const llmperf_layer *layer = &model->layers[i];
         for (int k = 0; k < LAYER_KIND_COUNT; k++)
-            if (LAYER_KINDS[k]->kv_values)
+            if (LAYER_KINDS[k]->kv_values && LAYER_KINDS[k]->present(layer))
                 values += (double)layer->count * LAYER_KINDS[k]->kv_values(layer, tp, tokens);
     }
     return values;
+}
+
+/* Index keys likewise: one byte each. */
+static double index_bytes(const llmperf_model *model, int64_t tp, double tokens)
+{
+    double bytes = 0;
+    for (int i = 0; i < model->layer_kind_count; i++) {
+        const llmperf_layer *layer = &model->layers[i];
+        for (int k = 0; k < LAYER_KIND_COUNT; k++)
+            if (LAYER_KINDS[k]->index_values && LAYER_KINDS[k]->present(layer))
+                bytes += (double)layer->count * LAYER_KINDS[k]->index_values(layer, tp, tokens);
+    }
+    return bytes;
+}
+
+static double state_bytes(const llmperf_model *model, int64_t tp)
+{
+    double bytes = 0;
+    for (int i = 0; i < model->layer_kind_count; i++) {
+        const llmperf_layer *layer = &model->layers[i];
+        for (int k = 0; k < LAYER_KIND_COUNT; k++)
+            if (LAYER_KINDS[k]->state_bytes && LAYER_KINDS[k]->present(layer))
+                bytes += (double)layer->count * LAYER_KINDS[k]->state_bytes(layer, tp);
+    }
+    return bytes;
 }
 
 double llmperf_kv_bytes(const llmperf_case *c, int64_t batch, int64_t tokens)
 {
     int64_t blocks = ceil_div(tokens, c->workload.kv_block);
     double held = (double)blocks * (double)c->workload.kv_block;
-    return (double)batch * kv_values(c->model, c->workload.tp, held) * c->kv_bytes_per;
+    int64_t tp = c->workload.tp;
+    return (double)batch * (kv_values(c->model, tp, held) * c->kv_bytes_per +
+                            index_bytes(c->model, tp, held));
+}
+
+double llmperf_state_bytes(const llmperf_case *c, int64_t batch)
+{
+    return (double)batch * state_bytes(c->model, c->workload.tp);
 }
 
 double llmperf_kv_bytes_per_token(const llmperf_model *model, double bytes_per_element)
@@ -119,13 +193,30 @@ double llmperf_kv_bytes_per_token(const llmperf_model *model, double bytes_per_e
 
 double llmperf_kv_bytes_per_token_long(const llmperf_model *model, double bytes_per_element)
 {
-    /* beyond every window only layers without one go on growing */
+    /* between two lengths beyond every window only layers without one grow */
+    double far = 4611686018427387904.0; /* 2^62: doubles and its half stay exact for one token */
     double values = 0;
-    for (int i = 0; i < model->layer_kind_count; i++)
-        if (model->layers[i].attention.window == 0)
-            values += (double)model->layers[i].count *
-                      LAYER_ATTENTION.kv_values(&model->layers[i], 1, 1);
+    for (int i = 0; i < model->layer_kind_count; i++) {
+        const llmperf_layer *layer = &model->layers[i];
+        for (int k = 0; k < LAYER_KIND_COUNT; k++)
+            if (LAYER_KINDS[k]->kv_values && LAYER_KINDS[k]->present(layer)) {
+                double one = LAYER_KINDS[k]->kv_values(layer, 1, 1);
+                bool grows = LAYER_KINDS[k]->kv_values(layer, 1, far) >
+                             LAYER_KINDS[k]->kv_values(layer, 1, far / 2);
+                values += grows ? (double)layer->count * one : 0;
+            }
+    }
     return values * bytes_per_element;
+}
+
+double llmperf_index_bytes_per_token(const llmperf_model *model)
+{
+    return index_bytes(model, 1, 1);
+}
+
+double llmperf_state_bytes_per_sequence(const llmperf_model *model)
+{
+    return state_bytes(model, 1);
 }
 
 /* Largest step's tensors between operators, and fp32 logits of the sequences that it ends. */
@@ -135,9 +226,17 @@ double llmperf_activation_bytes(const llmperf_case *c, int64_t batch, int64_t pr
     const llmperf_workload *w = &c->workload;
     double h = (double)model->hidden, widest = 0;
     for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_attention *a = &model->layers[i].attention;
+        const llmperf_layer *layer = &model->layers[i];
+        const llmperf_attention *a = &layer->attention;
+        const llmperf_mla *m = &layer->mla;
+        const llmperf_moe *e = &layer->moe;
+        const llmperf_ssm *s = &layer->ssm;
         double qkv = (double)((a->heads + 2 * a->kv_heads) * a->head_dim);
-        double ffn = 2 * (double)model->layers[i].mlp.ffn;
+        qkv = fmax(qkv, (double)(m->heads * (m->nope_dim + m->rope_dim)));
+        qkv = fmax(qkv, (double)(2 * s->heads * s->head_dim));
+        /* each token's rows of its active experts stand side by side */
+        double ffn = 2 * (double)layer->mlp.ffn;
+        ffn = fmax(ffn, 2 * (double)(e->ffn * e->active + e->shared_ffn));
         widest = fmax(widest, fmax(ffn, qkv));
     }
     double per_token = (2 * h + widest) * c->act_bytes_per / (double)w->tp;
@@ -156,7 +255,8 @@ double llmperf_activation_bytes(const llmperf_case *c, int64_t batch, int64_t pr
 static double total_bytes(const llmperf_case *c, double fixed, int64_t batch, int64_t prompt,
                           int64_t tokens)
 {
-    return fixed + llmperf_kv_bytes(c, batch, tokens) + llmperf_activation_bytes(c, batch, prompt);
+    return fixed + llmperf_kv_bytes(c, batch, tokens) + llmperf_state_bytes(c, batch) +
+           llmperf_activation_bytes(c, batch, prompt);
 }
 
 enum { SEARCH_LIMIT_LOG2 = 40 };
@@ -223,6 +323,7 @@ void llmperf_memory_of(const llmperf_case *c, llmperf_memory *ret_memory)
     m.capacity_bytes = capacity_of(c->hw);
     m.weight_bytes = llmperf_weight_bytes(c);
     m.kv_bytes = llmperf_kv_bytes(c, w->batch, w->prompt + w->generate);
+    m.state_bytes = llmperf_state_bytes(c, w->batch);
     m.activation_bytes = llmperf_activation_bytes(c, w->batch, w->prompt);
     m.reserved_bytes = reserved_of(c);
     m.total_bytes = llmperf_memory_total(c, &m.fits);

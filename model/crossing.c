@@ -66,13 +66,56 @@ static llmperf_crossing affine_crossing(affine compute, affine memory, const cha
     }
     crossing.exists = true;
     crossing.exact = fmax(0, gap / gain);
-    crossing.batch = (int64_t)fmax(1, ceil(crossing.exact * (1 - 1e-12)));
+    crossing.batch = (int64_t)fmax(1, ceil(crossing.exact * (1 - 1e-9)));
     return crossing;
 }
 
 static bool same_gemm(const llmperf_op_crossing *known, const llmperf_op *op)
 {
     return known->id == op->id && known->n == op->n && known->k == op->k;
+}
+
+static bool is_expert_gemm(const llmperf_op *op)
+{
+    return op->id == LLMPERF_OP_MOE_GATE_UP || op->id == LLMPERF_OP_MOE_UP ||
+           op->id == LLMPERF_OP_MOE_DOWN;
+}
+
+static const llmperf_moe *first_moe(const llmperf_model *model)
+{
+    for (int i = 0; i < model->layer_kind_count; i++)
+        if (model->layers[i].moe.experts > 0)
+            return &model->layers[i].moe;
+    return NULL;
+}
+
+/* Rows per active expert once `batch` sequences decode together: b q K / E'(b q). */
+static double rows_per_expert(const llmperf_case *c, const llmperf_moe *moe, double batch)
+{
+    double tokens = batch * (double)c->workload.query;
+    double distinct = llmperf_distinct_experts(moe, tokens, c->workload.moe_skew);
+    return tokens * (double)moe->active / distinct;
+}
+
+/* Smallest batch that brings `rows` rows to each active expert; rows grow with the batch. */
+static llmperf_crossing expert_crossing(const llmperf_case *c, const llmperf_moe *moe,
+                                        llmperf_crossing rows)
+{
+    double low = 0, high = 1;
+    while (rows_per_expert(c, moe, high) < rows.exact && high < LARGEST_BATCH) {
+        low = high;
+        high *= 2;
+    }
+    for (int i = 0; i < 80; i++) {
+        double middle = (low + high) / 2;
+        if (middle > 0 && rows_per_expert(c, moe, middle) >= rows.exact)
+            high = middle;
+        else
+            low = middle;
+    }
+    rows.exact = high;
+    rows.batch = (int64_t)fmax(1, ceil(high * (1 - 1e-12)));
+    return rows;
 }
 
 static void add_op_crossing(const llmperf_case *c, const llmperf_op *op, double peak,
@@ -87,54 +130,104 @@ static void add_op_crossing(const llmperf_case *c, const llmperf_op *op, double 
     one->id = op->id;
     one->n = op->n;
     one->k = op->k;
-    double w = op->weight_bytes / (op->n * op->k);
+    /* matrices side by side: heads of an absorbed product, active experts of a grouped one */
+    double matrices = op->flop / (2 * op->m * op->n * op->k);
+    double w = op->weight_bytes / (op->n * op->k * matrices);
     llmperf_crossing rows =
         llmperf_gemm_crossing(op->n, op->k, w, c->act_bytes_per, peak, bandwidth);
-    double per_sequence = (double)c->workload.query; /* a sequence brings q rows */
-    if (rows.exists) {
-        rows.exact /= per_sequence;
+    if (rows.exists && is_expert_gemm(op)) {
+        rows = expert_crossing(c, first_moe(c->model), rows);
+    } else if (rows.exists) {
+        rows.exact /= (double)c->workload.query; /* a sequence brings q rows */
         rows.batch = (int64_t)fmax(1, ceil(rows.exact));
     }
     one->crossing = rows;
 }
 
-void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
-                          llmperf_crossings *ret_crossings)
+/* Sums of the compute and memory terms of a decode step, dense operators and all. */
+typedef struct step_sums {
+    double dense_compute, dense_memory, compute, memory;
+} step_sums;
+
+static step_sums sums_at(const llmperf_case *c, const llmperf_calib *calib, int64_t batch,
+                         llmperf_crossings *per_op)
 {
-    llmperf_crossings result = {0};
-    affine dense_compute = {0}, dense_memory = {0}, step_compute = {0}, step_memory = {0};
-    llmperf_op one[LLMPERF_OPS_MAX], two[LLMPERF_OPS_MAX];
-    llmperf_segment at_one = llmperf_decode_segment(c, 1, c->workload.context);
-    llmperf_segment at_two = llmperf_decode_segment(c, 2, c->workload.context);
-    int count = llmperf_emit(c, &at_one, 1, one);
-    llmperf_emit(c, &at_two, 1, two);
+    step_sums sums = {0};
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
+    int count = llmperf_emit(c, &segment, 1, ops);
     for (int i = 0; i < count; i++) {
-        const llmperf_op *op = &one[i];
+        const llmperf_op *op = &ops[i];
         if (op->kind == LLMPERF_KIND_COLLECTIVE)
             continue;
         double peak, bandwidth;
         reached(op, c->hw, calib, &peak, &bandwidth);
-        double flop_slope = two[i].flop - op->flop, bytes_slope = two[i].bytes - op->bytes;
-        affine compute = {op->repeat * (op->flop - flop_slope) / peak,
-                          op->repeat * flop_slope / peak};
-        affine memory = {op->repeat * (op->bytes - bytes_slope) / bandwidth,
-                         op->repeat * bytes_slope / bandwidth};
-        step_compute.constant += compute.constant;
-        step_compute.slope += compute.slope;
-        step_memory.constant += memory.constant;
-        step_memory.slope += memory.slope;
+        double compute = op->repeat * op->flop / peak, memory = op->repeat * op->bytes / bandwidth;
+        sums.compute += compute;
+        sums.memory += memory;
         if (op->group != LLMPERF_GROUP_DENSE)
             continue;
-        dense_compute.constant += compute.constant;
-        dense_compute.slope += compute.slope;
-        dense_memory.constant += memory.constant;
-        dense_memory.slope += memory.slope;
-        add_op_crossing(c, op, peak, bandwidth, &result);
+        sums.dense_compute += compute;
+        sums.dense_memory += memory;
+        if (per_op)
+            add_op_crossing(c, op, peak, bandwidth, per_op);
     }
-    result.dense = affine_crossing(dense_compute, dense_memory,
-                                   "the matrices are too small: activations outweigh compute at "
-                                   "any batch");
-    result.step = affine_crossing(step_compute, step_memory,
-                                  "reading the KV cache outweighs compute at any batch");
+    return sums;
+}
+
+/* Experts' bytes are concave in the batch and their FLOPs linear, so compute overtakes memory
+ * once: the first batch is found by doubling and bisection. */
+static llmperf_crossing searched_crossing(const llmperf_case *c, const llmperf_calib *calib,
+                                          bool dense, const char *why)
+{
+    llmperf_crossing crossing = {0};
+    const int64_t most = (int64_t)1 << 40;
+    int64_t low = 0, high = 1;
+    for (;; high *= 2) {
+        step_sums s = sums_at(c, calib, high, NULL);
+        if (dense ? s.dense_compute >= s.dense_memory : s.compute >= s.memory)
+            break;
+        if (high >= most) {
+            snprintf(crossing.why, sizeof crossing.why, "%s", why);
+            return crossing;
+        }
+        low = high;
+    }
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        step_sums s = sums_at(c, calib, middle, NULL);
+        if (dense ? s.dense_compute >= s.dense_memory : s.compute >= s.memory)
+            high = middle;
+        else
+            low = middle;
+    }
+    crossing.exists = true;
+    crossing.batch = high;
+    crossing.exact = (double)high;
+    return crossing;
+}
+
+void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
+                          llmperf_crossings *ret_crossings)
+{
+    static const char too_small[] =
+        "the matrices are too small: activations outweigh compute at any batch";
+    static const char cache[] = "reading the KV cache outweighs compute at any batch";
+    llmperf_crossings result = {0};
+    step_sums one = sums_at(c, calib, 1, &result);
+    if (first_moe(c->model)) {
+        result.dense = searched_crossing(c, calib, true, too_small);
+        result.step = searched_crossing(c, calib, false, cache);
+    } else { /* every sum is affine in the batch: two points give it */
+        step_sums two = sums_at(c, calib, 2, NULL);
+        affine dense_compute = {2 * one.dense_compute - two.dense_compute,
+                                two.dense_compute - one.dense_compute};
+        affine dense_memory = {2 * one.dense_memory - two.dense_memory,
+                               two.dense_memory - one.dense_memory};
+        affine compute = {2 * one.compute - two.compute, two.compute - one.compute};
+        affine memory = {2 * one.memory - two.memory, two.memory - one.memory};
+        result.dense = affine_crossing(dense_compute, dense_memory, too_small);
+        result.step = affine_crossing(compute, memory, cache);
+    }
     *ret_crossings = result;
 }

@@ -18,6 +18,7 @@ typedef struct emitter {
     int segment_count;
     double tokens;    /* T: query tokens of all segments */
     double sequences; /* of all segments */
+    const llmperf_case_weights *weights; /* of the layer being emitted, or the model's own */
     llmperf_op *ops;
     int count;
 } emitter;
@@ -32,6 +33,9 @@ typedef struct weight_count {
  *   count_weights: adds its weights on one of `tp` devices (1 = the whole model)
  *   kv_values:     cached K and V values of one sequence of `tokens` tokens on one of tp devices,
  *                  one layer; NULL = none
+ *   index_values:  cached 8-bit index keys likewise; NULL = none
+ *   state_bytes:   constant state of one sequence on one of tp devices, one layer; NULL = none
+ *   present:       does the layer have this part?
  */
 typedef struct layer_kind {
     const char *name;
@@ -39,9 +43,13 @@ typedef struct layer_kind {
     void (*count_weights)(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
                           weight_count *sum);
     double (*kv_values)(const llmperf_layer *layer, int64_t tp, double tokens);
+    double (*index_values)(const llmperf_layer *layer, int64_t tp, double tokens);
+    double (*state_bytes)(const llmperf_layer *layer, int64_t tp);
+    bool (*present)(const llmperf_layer *layer);
+    bool mixes; /* tokens with one another: attention and its kin; else feed-forward */
 } layer_kind;
 
-extern const layer_kind LAYER_ATTENTION, LAYER_MLP;
+extern const layer_kind LAYER_ATTENTION, LAYER_MLA, LAYER_SSM, LAYER_MLP, LAYER_MOE;
 extern const layer_kind *const LAYER_KINDS[];
 extern const int LAYER_KIND_COUNT;
 
@@ -79,7 +87,29 @@ int64_t norm_weights(const llmperf_model *model, int64_t width);
 llmperf_status read_aliases(const doc *document, doc_node *root, int *ret_count,
                             char (*aliases)[LLMPERF_NAME_MAX], llmperf_error *error);
 
-/* Weights of the whole model on one of tp devices, by class. */
-void count_weights(const llmperf_model *model, int64_t tp, weight_count *ret_sum);
+/* Weights of the model's own (embedding, head, last norm) and of one layer shape (all its layers)
+ * on one of tp devices, by class. */
+void count_outside(const llmperf_model *model, int64_t tp, weight_count *ret_sum);
+void count_layer(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                 weight_count *ret_sum);
+
+/* ---- shared by attention and MLA (layer_index.c, layer_attention.c) ------------------------------- */
+
+llmperf_regime segment_regime(const llmperf_segment *s);
+/* Causal (query, key) pairs of one sequence; window 0 = none. */
+double causal_pairs(double query, double past, double window);
+/* Tokens that the queries of one sequence read. */
+double keys_read(double query, double past, double window);
+llmperf_op *emit_attention_op(emitter *e, llmperf_op_id id, double repeat,
+                              const llmperf_segment *s);
+void sum_bytes(llmperf_op *op);
+/* The indexer's operators: projections, then a pass over every cached key per segment. q_input is
+ * what its queries are projected from (the query latent, or hidden). */
+void emit_index(emitter *e, const llmperf_layer *layer, double q_input);
+void count_index(const llmperf_model *model, const llmperf_layer *layer, int64_t q_input,
+                 weight_count *sum);
+double index_values(const llmperf_layer *layer, int64_t tp, double tokens);
+/* Keys that attention reads once the indexer has chosen. */
+double index_limit(const llmperf_layer *layer);
 
 #endif

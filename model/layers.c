@@ -4,7 +4,10 @@
 
 const layer_kind *const LAYER_KINDS[] = {
     &LAYER_ATTENTION,
+    &LAYER_MLA,
+    &LAYER_SSM,
     &LAYER_MLP,
+    &LAYER_MOE,
 };
 
 const int LAYER_KIND_COUNT = sizeof LAYER_KINDS / sizeof *LAYER_KINDS;

@@ -25,12 +25,12 @@ llmperf_op *emit_gemm(emitter *e, llmperf_op_id id, llmperf_weight_class weights
                       double n, double k, double repeat)
 {
     llmperf_op *op = emit_op(e, id, LLMPERF_KIND_GEMM, LLMPERF_GROUP_DENSE, repeat);
-    op->dtype = e->c->gemm_dtype[weights];
+    op->dtype = e->weights->gemm_dtype[weights];
     op->m = m;
     op->n = n;
     op->k = k;
     op->flop = 2 * m * n * k;
-    op->weight_bytes = n * k * e->c->weight_bytes_per[weights];
+    op->weight_bytes = n * k * e->weights->bytes_per[weights];
     op->input_bytes = m * k * e->c->act_bytes_per;
     op->output_bytes = m * n * e->c->act_bytes_per;
     op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes;
@@ -43,7 +43,7 @@ llmperf_op *emit_elementwise(emitter *e, llmperf_op_id id, double flop, double v
     llmperf_op *op = emit_op(e, id, LLMPERF_KIND_ELEMENTWISE, LLMPERF_GROUP_OTHER, repeat);
     op->dtype = e->c->vector_dtype;
     op->flop = flop;
-    op->weight_bytes = weights * e->c->weight_bytes_per[LLMPERF_WEIGHT_OTHER];
+    op->weight_bytes = weights * e->weights->bytes_per[LLMPERF_WEIGHT_OTHER];
     op->input_bytes = values_in * e->c->act_bytes_per;
     op->output_bytes = values_out * e->c->act_bytes_per;
     op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes;
@@ -89,7 +89,7 @@ static void emit_embedding(emitter *e)
     const llmperf_case *c = e->c;
     const llmperf_model *model = c->model;
     double width = (double)model->embedding_dim, h = (double)model->hidden, t = e->tokens;
-    double w = c->weight_bytes_per[LLMPERF_WEIGHT_EMBEDDING];
+    double w = e->weights->bytes_per[LLMPERF_WEIGHT_EMBEDDING];
     llmperf_op *op = emit_op(e, LLMPERF_OP_EMBED, LLMPERF_KIND_GATHER, LLMPERF_GROUP_OTHER, 1);
     op->dtype = c->vector_dtype;
     op->weight_bytes = t * width * w;
@@ -107,22 +107,40 @@ static void emit_embedding(emitter *e)
         emit_norm(e, LLMPERF_OP_NORM, t, h, 1);
 }
 
+/* Runs the layer's parts that mix tokens, or those that do not; false when it has none. */
+static bool emit_parts(emitter *e, const llmperf_layer *layer, bool mixing, bool really)
+{
+    bool any = false;
+    for (int k = 0; k < LAYER_KIND_COUNT; k++) {
+        const layer_kind *kind = LAYER_KINDS[k];
+        if (kind->mixes != mixing || !kind->present(layer))
+            continue;
+        any = true;
+        if (really)
+            kind->emit(e, layer);
+    }
+    return any;
+}
+
 static void emit_layer(emitter *e, const llmperf_layer *layer)
 {
     double h = (double)e->c->model->hidden, repeat = (double)layer->count;
     double reduced = e->tokens * h * e->c->act_bytes_per;
     double before = (double)((layer->norms + 1) / 2), after = (double)(layer->norms / 2);
+    bool has_ffn = emit_parts(e, layer, false, false);
 
     if (before > 0)
         emit_norm(e, LLMPERF_OP_NORM, e->tokens, h, repeat * before);
-    LAYER_ATTENTION.emit(e, layer);
-    if (!layer->parallel) {
+    bool has_mixer = emit_parts(e, layer, true, true);
+    if (has_mixer && !(layer->parallel && has_ffn)) {
         emit_collective(e, LLMPERF_OP_COMM_ATTN, LLMPERF_COLLECTIVE_ALL_REDUCE, reduced, repeat);
         emit_residual(e, repeat);
     }
     if (after > 0)
         emit_norm(e, LLMPERF_OP_NORM, e->tokens, h, repeat * after);
-    LAYER_MLP.emit(e, layer);
+    if (!has_ffn)
+        return;
+    emit_parts(e, layer, false, true);
     /* a parallel block adds both branches before its one all-reduce */
     emit_collective(e, LLMPERF_OP_COMM_MLP, LLMPERF_COLLECTIVE_ALL_REDUCE, reduced, repeat);
     emit_residual(e, repeat);
@@ -158,9 +176,13 @@ int llmperf_emit(const llmperf_case *c, const llmperf_segment *segments, int seg
         e.sequences += (double)segments[i].sequences;
         e.tokens += (double)segments[i].sequences * (double)segments[i].query;
     }
+    e.weights = &c->outside;
     emit_embedding(&e);
-    for (int i = 0; i < c->model->layer_kind_count; i++)
+    for (int i = 0; i < c->model->layer_kind_count; i++) {
+        e.weights = &c->layer[i];
         emit_layer(&e, &c->model->layers[i]);
+    }
+    e.weights = &c->outside;
     emit_head(&e);
     return e.count;
 }
@@ -174,7 +196,7 @@ llmperf_segment llmperf_decode_segment(const llmperf_case *c, int64_t batch, int
 {
     int64_t query = c->workload.query;
     return (llmperf_segment){
-        .sequences = batch, .query = query, .past = past, .logits = batch * query};
+        .sequences = batch, .query = query, .past = past, .logits = batch * query, .decode = true};
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------- */

@@ -210,7 +210,8 @@ static void predict_ways_out(const llmperf_case *c, llmperf_prediction *p)
             fits_with(c, &changed))
             p->fitting_weight_dtype = smaller[i];
     }
-    if (p->memory.max_context_tokens < w->prompt + w->generate)
+    if (p->memory.max_context_tokens < w->prompt + w->generate &&
+        p->memory.max_context_tokens > w->generate)
         p->fitting_context = p->memory.max_context_tokens;
 }
 
@@ -269,8 +270,8 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
     if (!p->memory.fits)
         predict_ways_out(c, p);
 
-    for (int i = 0; i < c->model->notes.count; i++)
-        llmperf_note(&p->notes, "%s", c->model->notes.text[i]);
+    for (int i = 0; i < c->model->warnings.count; i++)
+        llmperf_note(&p->notes, "%s", c->model->warnings.text[i]);
     for (int i = 0; i < c->notes.count; i++)
         llmperf_note(&p->notes, "%s", c->notes.text[i]);
     for (int i = 0; i < c->hw->warnings.count; i++)

@@ -27,6 +27,9 @@ typedef struct key_row {
 static const char *const NORM_WORDS[] = {"rms", "layer", "layer_nobias", "bare", NULL};
 static const char *const QK_NORM_WORDS[] = {"none", "head", "full", "per_head", NULL};
 
+static const char *const SSM_WORDS[] = {"none", "mamba", "mamba2", "delta", "kda", "linear", NULL};
+
+const char *spec_ssm_word(int kind) { return SSM_WORDS[kind]; }
 const char *spec_norm_word(int norm) { return NORM_WORDS[norm]; }
 const char *spec_qk_norm_word(int qk_norm) { return QK_NORM_WORDS[qk_norm]; }
 
@@ -53,6 +56,8 @@ static const key_row MODEL_ROWS[] = {
     INT_ROW(llmperf_model, "embedding_dim", embedding_dim, 1, 1 << 20, false),
     INT_ROW(llmperf_model, "position_embeddings", position_embeddings, 1, 1 << 30, false),
     INT_ROW(llmperf_model, "max_context", max_context, 1, (int64_t)1 << 40, false),
+    INT_ROW(llmperf_model, "mtp_params", mtp_params, 1, (int64_t)1 << 53, false),
+    TEXT_ROW(llmperf_model, "scheme", scheme, false),
     INT_ROW(llmperf_model, "published_params", published_params, 1, (int64_t)1 << 53, false),
     BOOL_ROW(llmperf_model, "tied", tied),
     BOOL_ROW(llmperf_model, "head_bias", head_bias),
@@ -73,6 +78,10 @@ static const key_row ATTENTION_ROWS[] = {
     INT_ROW(llmperf_attention, "head_dim", head_dim, 1, 1 << 16, true),
     INT_ROW(llmperf_attention, "value_dim", value_dim, 1, 1 << 16, false),
     INT_ROW(llmperf_attention, "window", window, 1, (int64_t)1 << 40, false),
+    INT_ROW(llmperf_attention, "chunk", chunk, 1, (int64_t)1 << 40, false),
+    BOOL_ROW(llmperf_attention, "gate", gate),
+    BOOL_ROW(llmperf_attention, "sinks", sinks),
+    BOOL_ROW(llmperf_attention, "shares_kv", shares_kv),
     BOOL_ROW(llmperf_attention, "qkv_bias", qkv_bias),
     BOOL_ROW(llmperf_attention, "out_bias", out_bias),
     BOOL_ROW(llmperf_attention, "rope", rope),
@@ -86,7 +95,49 @@ static const key_row MLP_ROWS[] = {
     BOOL_ROW(llmperf_mlp, "down_bias", down_bias),
 };
 
-static const char *const WEIGHT_WORDS[] = {"embedding", "head", "attention", "mlp", "other", NULL};
+static const key_row MLA_ROWS[] = {
+    INT_ROW(llmperf_mla, "heads", heads, 1, 1 << 16, true),
+    INT_ROW(llmperf_mla, "q_rank", q_rank, 0, 1 << 20, false),
+    INT_ROW(llmperf_mla, "kv_rank", kv_rank, 1, 1 << 20, true),
+    INT_ROW(llmperf_mla, "nope_dim", nope_dim, 1, 1 << 16, true),
+    INT_ROW(llmperf_mla, "rope_dim", rope_dim, 0, 1 << 16, true),
+    INT_ROW(llmperf_mla, "value_dim", value_dim, 1, 1 << 16, true),
+    BOOL_ROW(llmperf_mla, "gate", gate),
+};
+
+static const key_row INDEX_ROWS[] = {
+    INT_ROW(llmperf_index, "top_k", top_k, 1, (int64_t)1 << 40, true),
+    INT_ROW(llmperf_index, "heads", heads, 0, 1 << 16, false),
+    INT_ROW(llmperf_index, "dim", dim, 0, 1 << 16, false),
+    BOOL_ROW(llmperf_index, "shared", shared),
+};
+
+static const key_row SSM_ROWS[] = {
+    INT_ROW(llmperf_ssm, "heads", heads, 1, 1 << 16, true),
+    INT_ROW(llmperf_ssm, "head_dim", head_dim, 1, 1 << 20, true),
+    INT_ROW(llmperf_ssm, "state", state, 1, 1 << 16, true),
+    INT_ROW(llmperf_ssm, "groups", groups, 1, 1 << 16, false),
+    INT_ROW(llmperf_ssm, "conv", conv, 0, 64, false),
+    INT_ROW(llmperf_ssm, "dt_rank", dt_rank, 0, 1 << 16, false),
+    BOOL_ROW(llmperf_ssm, "conv_bias", conv_bias),
+    BOOL_ROW(llmperf_ssm, "proj_bias", proj_bias),
+    BOOL_ROW(llmperf_ssm, "bc_norm", bc_norm),
+};
+
+static const key_row MOE_ROWS[] = {
+    INT_ROW(llmperf_moe, "experts", experts, 1, 1 << 16, true),
+    INT_ROW(llmperf_moe, "active", active, 1, 1 << 16, true),
+    INT_ROW(llmperf_moe, "ffn", ffn, 1, 1 << 24, true),
+    INT_ROW(llmperf_moe, "shared_ffn", shared_ffn, 0, 1 << 24, false),
+    INT_ROW(llmperf_moe, "latent", latent, 0, 1 << 20, false),
+    BOOL_ROW(llmperf_moe, "gated", gated),
+    BOOL_ROW(llmperf_moe, "expert_bias", expert_bias),
+    BOOL_ROW(llmperf_moe, "router_bias", router_bias),
+    BOOL_ROW(llmperf_moe, "shared_gate", shared_gate),
+};
+
+static const char *const WEIGHT_WORDS[] = {"embedding", "head",   "attention", "ssm",   "mlp",
+                                           "experts",   "shared", "router",    "other", NULL};
 
 const char *spec_weight_word(int weight_class) { return WEIGHT_WORDS[weight_class]; }
 
@@ -186,40 +237,69 @@ static void refuse_unknown(model_reader *r, doc_node *map, const key_row *rows, 
     done(r, doc_refuse_unknown(r->document, map, known, r->error));
 }
 
-/* The map under `key`, read by rows; false when it is missing or no map. */
+/* The map under `key`, read by rows; false when it is not there (or no map, which is a fault). */
 static bool read_part(model_reader *r, doc_node *map, const char *key, const key_row *rows,
-                      size_t count, void *target)
+                      size_t count, void *target, const char *more_key)
 {
-    static const char *const nothing_more[] = {NULL};
+    const char *const more[] = {more_key, NULL};
     char described[128];
     doc_node *part = doc_get(map, key);
     if (!part)
-        return done(r, doc_fail(r->document, map, r->error, "%s is missing; it is required", key));
+        return false;
     if (part->kind != DOC_MAP)
         return done(r, doc_fail(r->document, part, r->error, "%s is %s; a map is allowed", key,
                                 doc_describe(part, described, sizeof described)));
     read_rows(r, part, rows, count, target);
-    refuse_unknown(r, part, rows, count, nothing_more);
+    refuse_unknown(r, part, rows, count, more);
     return true;
 }
 
 #define ROWS(rows) rows, sizeof rows / sizeof *rows
 
+static void read_ssm_kind(model_reader *r, doc_node *layer, int64_t *ret_kind)
+{
+    uint8_t kind = 0;
+    const key_row row = {"kind", KIND_WORD, 0, 0, 0, 0, true, SSM_WORDS};
+    doc_node *map = doc_get(layer, "ssm");
+    doc_node *node = doc_get(map, "kind");
+    if (node)
+        read_word(r, node, &row, &kind);
+    else
+        done(r, doc_fail(r->document, map, r->error, "kind is missing; it is required"));
+    *ret_kind = kind;
+}
+
+static void read_formats(model_reader *r, doc_node *map, llmperf_weight_format *formats);
+
 static void read_layer(model_reader *r, doc_node *node, llmperf_layer *layer)
 {
-    static const char *const more[] = {"attention", "mlp", NULL};
+    static const char *const more[] = {"attention", "mla", "index",   "ssm",
+                                       "mlp",       "moe", "weights", NULL};
     char described[128];
     if (node->kind != DOC_MAP) {
         done(r, doc_fail(r->document, node, r->error, "a layer is %s; a map is allowed",
                          doc_describe(node, described, sizeof described)));
         return;
     }
-    *layer = (llmperf_layer){.norms = 2, .attention = {.rope = true}, .mlp = {.gated = true}};
+    *layer = (llmperf_layer){.norms = 2};
     read_rows(r, node, ROWS(LAYER_ROWS), layer);
-    read_part(r, node, "attention", ROWS(ATTENTION_ROWS), &layer->attention);
-    read_part(r, node, "mlp", ROWS(MLP_ROWS), &layer->mlp);
+    layer->attention.rope = true;
+    if (!read_part(r, node, "attention", ROWS(ATTENTION_ROWS), &layer->attention, NULL))
+        layer->attention.rope = false;
+    read_part(r, node, "mla", ROWS(MLA_ROWS), &layer->mla, NULL);
+    read_part(r, node, "index", ROWS(INDEX_ROWS), &layer->index, NULL);
+    if (read_part(r, node, "ssm", ROWS(SSM_ROWS), &layer->ssm, "kind"))
+        read_ssm_kind(r, node, &layer->ssm.kind);
+    if (layer->ssm.kind != LLMPERF_SSM_NONE && layer->ssm.groups == 0)
+        layer->ssm.groups = 1;
+    layer->mlp.gated = layer->moe.gated = true;
+    bool has_mlp = read_part(r, node, "mlp", ROWS(MLP_ROWS), &layer->mlp, NULL);
+    bool has_moe = read_part(r, node, "moe", ROWS(MOE_ROWS), &layer->moe, NULL);
+    layer->mlp.gated &= has_mlp;
+    layer->moe.gated &= has_moe;
     if (layer->attention.value_dim == 0)
         layer->attention.value_dim = layer->attention.head_dim;
+    read_formats(r, doc_get(node, "weights"), layer->weights);
     refuse_unknown(r, node, ROWS(LAYER_ROWS), more);
 }
 
@@ -247,12 +327,33 @@ static void read_layers(model_reader *r, doc_node *root, llmperf_model *model)
     }
 }
 
-/* weights: {mlp: fp8, ...}: classes that differ from dtype. */
-static void read_weights(model_reader *r, doc_node *root, llmperf_model *model)
+/* "fp8", or {dtype: int4, bits: 4.156, operand: fp8}. */
+static void read_format(model_reader *r, doc_node *node, llmperf_weight_format *format)
+{
+    static const char *const known[] = {"dtype", "bits", "operand", NULL};
+    if (node->kind != DOC_MAP) {
+        read_dtype(r, node, &format->dtype);
+        format->bits = llmperf_dtype_bits((llmperf_dtype)format->dtype);
+        return;
+    }
+    doc_node *dtype = doc_get(node, "dtype"), *bits = doc_get(node, "bits");
+    doc_node *operand = doc_get(node, "operand");
+    if (dtype)
+        read_dtype(r, dtype, &format->dtype);
+    else
+        done(r, doc_fail(r->document, node, r->error, "dtype is missing; it is required"));
+    format->bits = llmperf_dtype_bits((llmperf_dtype)format->dtype);
+    if (bits)
+        done(r, doc_double(r->document, bits, 0.5, 64, &format->bits, r->error));
+    if (operand)
+        read_dtype(r, operand, &format->operand);
+    done(r, doc_refuse_unknown(r->document, node, known, r->error));
+}
+
+/* weights: {mlp: fp8, experts: {dtype: mxfp4}}: classes that differ from the model's dtype. */
+static void read_formats(model_reader *r, doc_node *map, llmperf_weight_format *formats)
 {
     char described[128];
-    doc_node *map = doc_get(root, "weights");
-    spec_uniform_weights(model, (llmperf_dtype)model->dtype);
     if (!map)
         return;
     if (map->kind != DOC_MAP) {
@@ -262,12 +363,23 @@ static void read_weights(model_reader *r, doc_node *root, llmperf_model *model)
     }
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
         doc_node *node = doc_get(map, WEIGHT_WORDS[i]);
-        if (!node)
-            continue;
-        read_dtype(r, node, &model->weight_dtype[i]);
-        model->weight_bits[i] = llmperf_dtype_bits((llmperf_dtype)model->weight_dtype[i]);
+        if (node)
+            read_format(r, node, &formats[i]);
     }
     done(r, doc_refuse_unknown(r->document, map, WEIGHT_WORDS, r->error));
+}
+
+static void read_weights(model_reader *r, doc_node *root, llmperf_model *model)
+{
+    llmperf_weight_format formats[LLMPERF_WEIGHT_COUNT] = {{0}};
+    spec_uniform_weights(model, (llmperf_dtype)model->dtype);
+    read_formats(r, doc_get(root, "weights"), formats);
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
+        if (formats[i].dtype) {
+            model->weight_dtype[i] = formats[i].dtype;
+            model->weight_operand[i] = formats[i].operand;
+            model->weight_bits[i] = formats[i].bits;
+        }
 }
 
 static void read_notes(model_reader *r, doc_node *root, llmperf_model *model)
@@ -290,6 +402,7 @@ void spec_uniform_weights(llmperf_model *model, llmperf_dtype dtype)
 {
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
         model->weight_dtype[i] = (uint8_t)dtype;
+        model->weight_operand[i] = LLMPERF_DTYPE_NONE;
         model->weight_bits[i] = llmperf_dtype_bits(dtype);
     }
 }
@@ -319,10 +432,11 @@ llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_e
 
 /* ---- loading -------------------------------------------------------------------------------------- */
 
-static llmperf_status read_document(doc *document, llmperf_model *ret_model, llmperf_error *error)
+static llmperf_status read_document(doc *document, doc *second, llmperf_model *ret_model,
+                                    llmperf_error *error)
 {
     llmperf_model model;
-    llmperf_status status = doc_is_json(document) ? spec_hf_read(document, &model, error)
+    llmperf_status status = doc_is_json(document) ? spec_hf_read(document, second, &model, error)
                                                   : spec_yaml_read(document, &model, error);
     if (status == LLMPERF_OK)
         status = llmperf_model_check(&model, error);
@@ -357,24 +471,23 @@ static void name_by_path(llmperf_model *model, const char *path)
     model->name[length] = '\0';
 }
 
-static void note_second_file(llmperf_model *model, const char *path)
+/* hf_quant_config.json beside a config.json: NULL when there is none. */
+static llmperf_status load_second(const char *path, doc **ret_second, llmperf_error *error)
 {
     char beside[LLMPERF_PATH_MAX + 32];
     const char *slash = strrchr(path, '/');
     int folder = slash ? (int)(slash - path) + 1 : 0;
     struct stat info;
+    *ret_second = NULL;
     snprintf(beside, sizeof beside, "%.*shf_quant_config.json", folder, path);
-    if (stat(beside, &info) == 0)
-        llmperf_note(&model->notes, "hf_quant_config.json beside the config is not applied: weights "
-                                    "count as %s; --weight-dtype and --kv-dtype set the formats",
-                     llmperf_dtype_name((llmperf_dtype)model->dtype));
+    return stat(beside, &info) == 0 ? doc_load_file(beside, ret_second, error) : LLMPERF_OK;
 }
 
 llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model, llmperf_error *error)
 {
     char file[LLMPERF_PATH_MAX];
     struct stat info;
-    doc *document;
+    doc *document, *second = NULL;
     llmperf_model model;
     int length = snprintf(file, sizeof file, "%s", path);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
@@ -386,13 +499,18 @@ llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model, ll
     if (status != LLMPERF_OK)
         return status;
     bool is_config = doc_is_json(document);
-    status = read_document(document, &model, error);
+    if (is_config)
+        status = load_second(file, &second, error);
+    if (status != LLMPERF_OK) {
+        doc_free(document);
+        return status;
+    }
+    status = read_document(document, second, &model, error);
+    doc_free(second);
     if (status != LLMPERF_OK)
         return status;
-    if (is_config) {
+    if (is_config)
         name_by_path(&model, file);
-        note_second_file(&model, file);
-    }
     *ret_model = model;
     return LLMPERF_OK;
 }
@@ -406,7 +524,7 @@ llmperf_status llmperf_model_load_text(const char *name, const char *text, size_
     if (status != LLMPERF_OK)
         return status;
     bool is_config = doc_is_json(document);
-    status = read_document(document, &model, error);
+    status = read_document(document, NULL, &model, error);
     if (status != LLMPERF_OK)
         return status;
     if (is_config)
@@ -422,6 +540,70 @@ static bool within(int64_t value, int64_t least, int64_t most)
     return value >= least && value <= most;
 }
 
+static bool attention_in_range(const llmperf_attention *a)
+{
+    return within(a->heads, 1, 1 << 16) && within(a->kv_heads, 1, 1 << 16) &&
+           within(a->head_dim, 1, 1 << 16) && within(a->value_dim, 1, 1 << 16) && a->window >= 0 &&
+           a->chunk >= 0;
+}
+
+static bool mla_in_range(const llmperf_mla *m)
+{
+    return within(m->heads, 1, 1 << 16) && within(m->q_rank, 0, 1 << 20) &&
+           within(m->kv_rank, 1, 1 << 20) && within(m->nope_dim, 1, 1 << 16) &&
+           within(m->rope_dim, 0, 1 << 16) && within(m->value_dim, 1, 1 << 16);
+}
+
+static bool ssm_in_range(const llmperf_ssm *s)
+{
+    return s->kind <= LLMPERF_SSM_LINEAR && within(s->heads, 1, 1 << 16) &&
+           within(s->head_dim, 1, 1 << 20) && within(s->state, 1, 1 << 16) &&
+           within(s->groups, 1, 1 << 16) && within(s->conv, 0, 64) &&
+           within(s->dt_rank, s->kind == LLMPERF_SSM_MAMBA, 1 << 16);
+}
+
+static bool moe_in_range(const llmperf_moe *m)
+{
+    return within(m->experts, 1, 1 << 16) && within(m->active, 1, m->experts) &&
+           within(m->ffn, 1, 1 << 24) && within(m->shared_ffn, 0, 1 << 24) &&
+           within(m->latent, 0, 1 << 20);
+}
+
+static llmperf_status check_layer(const char *name, const llmperf_layer *layer, int number,
+                                  llmperf_error *error)
+{
+    const llmperf_attention *a = &layer->attention;
+    bool any = a->heads != 0 || layer->mla.heads != 0 || layer->ssm.kind != 0 ||
+               layer->mlp.ffn != 0 || layer->moe.experts != 0;
+    if (!any)
+        return llmperf_fail(error, LLMPERF_E_SPEC,
+                            "model '%s': layer shape %d is empty; attention, mla, ssm, mlp or moe "
+                            "is required",
+                            name, number);
+    if (!within(layer->count, 1, 1 << 16) || !within(layer->norms, 0, 8) ||
+        (a->heads != 0 && !attention_in_range(a)) ||
+        (layer->mla.heads != 0 && !mla_in_range(&layer->mla)) ||
+        (layer->ssm.kind != 0 && !ssm_in_range(&layer->ssm)) ||
+        !within(layer->mlp.ffn, 0, 1 << 24) ||
+        (layer->moe.experts != 0 && !moe_in_range(&layer->moe)) || layer->index.top_k < 0 ||
+        !within(layer->index.heads, 0, 1 << 16) || !within(layer->index.dim, 0, 1 << 16))
+        return llmperf_fail(error, LLMPERF_E_SPEC,
+                            "model '%s': a dimension of layer shape %d is out of range", name,
+                            number);
+    if (a->heads != 0 && a->heads % a->kv_heads != 0)
+        return llmperf_fail(error, LLMPERF_E_SPEC,
+                            "model '%s': %lld KV heads do not divide %lld attention heads; a "
+                            "divisor is allowed",
+                            name, (long long)a->kv_heads, (long long)a->heads);
+    if (layer->index.top_k > 0 && !layer->index.shared &&
+        (layer->index.heads == 0 || layer->index.dim == 0))
+        return llmperf_fail(error, LLMPERF_E_SPEC,
+                            "model '%s': the indexer of layer shape %d needs heads and dim, or "
+                            "shared: true",
+                            name, number);
+    return LLMPERF_OK;
+}
+
 llmperf_status llmperf_model_check(const llmperf_model *model, llmperf_error *error)
 {
     const char *name = model->name;
@@ -434,20 +616,9 @@ llmperf_status llmperf_model_check(const llmperf_model *model, llmperf_error *er
                             "range",
                             name);
     for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_layer *layer = &model->layers[i];
-        const llmperf_attention *a = &layer->attention;
-        if (!within(layer->count, 1, 1 << 16) || !within(layer->norms, 0, 8) ||
-            !within(a->heads, 1, 1 << 16) || !within(a->kv_heads, 1, 1 << 16) ||
-            !within(a->head_dim, 1, 1 << 16) || !within(a->value_dim, 1, 1 << 16) ||
-            a->window < 0 || !within(layer->mlp.ffn, 1, 1 << 24))
-            return llmperf_fail(error, LLMPERF_E_SPEC,
-                                "model '%s': a dimension of layer shape %d is out of range", name,
-                                i + 1);
-        if (a->heads % a->kv_heads != 0)
-            return llmperf_fail(error, LLMPERF_E_SPEC,
-                                "model '%s': %lld KV heads do not divide %lld attention heads; a "
-                                "divisor is allowed",
-                                name, (long long)a->kv_heads, (long long)a->heads);
+        llmperf_status status = check_layer(name, &model->layers[i], i + 1, error);
+        if (status != LLMPERF_OK)
+            return status;
     }
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
         if (!(model->weight_bits[i] > 0 && model->weight_bits[i] <= 64) ||

@@ -6,8 +6,9 @@
 #include "doc.h"
 #include "llmperf/spec.h"
 
-/* A Hugging Face config.json. */
-llmperf_status spec_hf_read(doc *document, llmperf_model *ret_model, llmperf_error *error);
+/* A Hugging Face config.json; `second` is the hf_quant_config.json beside it, or NULL. */
+llmperf_status spec_hf_read(doc *document, doc *second, llmperf_model *ret_model,
+                            llmperf_error *error);
 
 /* Our YAML. */
 llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_error *error);
@@ -16,6 +17,7 @@ llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_e
 const char *spec_norm_word(int norm);
 const char *spec_qk_norm_word(int qk_norm);
 const char *spec_weight_word(int weight_class);
+const char *spec_ssm_word(int kind);
 
 /* Every class of weights in one format. */
 void spec_uniform_weights(llmperf_model *model, llmperf_dtype dtype);

@@ -44,21 +44,21 @@ static double sym_a(const symbol_scope *s) { return s->c->act_bytes_per; }
 static double sym_c(const symbol_scope *s) { return s->c->kv_bytes_per; }
 static double sym_w(const symbol_scope *s)
 {
-    return s->c->weight_bytes_per[LLMPERF_WEIGHT_ATTENTION];
+    return s->c->layer[0].bytes_per[LLMPERF_WEIGHT_ATTENTION];
 }
-static double sym_w_f(const symbol_scope *s) { return s->c->weight_bytes_per[LLMPERF_WEIGHT_MLP]; }
+static double sym_w_f(const symbol_scope *s) { return s->c->layer[0].bytes_per[LLMPERF_WEIGHT_MLP]; }
 static double sym_w_e(const symbol_scope *s)
 {
-    return s->c->weight_bytes_per[LLMPERF_WEIGHT_EMBEDDING];
+    return s->c->outside.bytes_per[LLMPERF_WEIGHT_EMBEDDING];
 }
 static double sym_w_h(const symbol_scope *s)
 {
-    return s->c->weight_bytes_per[s->c->model->tied ? LLMPERF_WEIGHT_EMBEDDING
+    return s->c->outside.bytes_per[s->c->model->tied ? LLMPERF_WEIGHT_EMBEDDING
                                                     : LLMPERF_WEIGHT_HEAD];
 }
 static double sym_w_n(const symbol_scope *s)
 {
-    return s->c->weight_bytes_per[LLMPERF_WEIGHT_OTHER];
+    return s->c->outside.bytes_per[LLMPERF_WEIGHT_OTHER];
 }
 
 const symbol_info SYMBOLS[] = {

@@ -25,9 +25,12 @@ static void predict_title(page *p, const llmperf_prediction *r)
         snprintf(devices, sizeof devices, "%lld x ", (long long)w->tp);
     page_title(p, "%s %s on %s%s; no calibration: times are bounds", c->model->name,
                llmperf_dtype_name(w->weight_dtype), devices, c->hw->name);
-    page_paragraph(p, 0, "%s parameters, %.4g KB of KV cache per token (%s); %lld sequence%s of "
+    char active[48] = "", count[HUMAN_MAX];
+    if (r->params.active < r->params.total)
+        snprintf(active, sizeof active, " (%s active)", human_count((double)r->params.active, count));
+    page_paragraph(p, 0, "%s parameters%s, %.4g KB of KV cache per token (%s); %lld sequence%s of "
                          "%s prompt + %s new tokens",
-                   human_count((double)r->params.total, params),
+                   human_count((double)r->params.total, params), active,
                    llmperf_kv_bytes_per_token(c->model, c->kv_bytes_per) / 1e3,
                    llmperf_dtype_name(w->kv_dtype), (long long)w->batch, w->batch == 1 ? "" : "s",
                    human_count((double)w->prompt, prompt),
@@ -187,6 +190,14 @@ static void crossing_sentence(page *p, const llmperf_prediction *r)
                          "batching.", limit, at);
 }
 
+static const llmperf_moe *moe_of(const llmperf_model *model)
+{
+    for (int i = 0; i < model->layer_kind_count; i++)
+        if (model->layers[i].moe.experts > 0)
+            return &model->layers[i].moe;
+    return NULL;
+}
+
 static void predict_crossings(page *p, const llmperf_prediction *r)
 {
     const llmperf_crossings *d = &r->datasheet;
@@ -206,6 +217,15 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
                                      : "never");
     }
     page_paragraph(p, 2, "  %s", line);
+    const llmperf_moe *moe = moe_of(r->c->model);
+    if (moe) {
+        double tokens = (double)r->c->workload.batch * (double)r->c->workload.query;
+        char experts[HUMAN_MAX];
+        page_paragraph(p, 2, "  a step reads %s of %lld experts a layer",
+                       human_number(llmperf_distinct_experts(moe, tokens, r->c->workload.moe_skew),
+                                    experts),
+                       (long long)moe->experts);
+    }
     if (d->step.exists)
         page_paragraph(p, 2, "  the whole step, attention included: %s",
                        human_count((double)d->step.batch, number));
@@ -424,10 +444,10 @@ llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c,
                          human_count((double)w->context, b));
         phase_table(&p, c, &phases[i]);
     }
-    if (c->model->notes.count + c->notes.count > 0)
+    if (c->model->warnings.count + c->notes.count > 0)
         page_gap(&p);
-    for (int i = 0; i < c->model->notes.count; i++)
-        page_paragraph(&p, 2, "Note: %s.", c->model->notes.text[i]);
+    for (int i = 0; i < c->model->warnings.count; i++)
+        page_paragraph(&p, 2, "Note: %s.", c->model->warnings.text[i]);
     for (int i = 0; i < c->notes.count; i++)
         page_paragraph(&p, 2, "Note: %s.", c->notes.text[i]);
     return page_close(&p, error);
@@ -448,6 +468,47 @@ static void fact(page *p, const char *label, const char *format, ...)
     page_row(p, cells);
 }
 
+/* "32 heads, 8 KV heads of 128, window 4096; gated FFN 14336" */
+static void layer_text(const llmperf_layer *layer, char *buffer, size_t size)
+{
+    const llmperf_attention *at = &layer->attention;
+    const llmperf_mla *m = &layer->mla;
+    const llmperf_moe *e = &layer->moe;
+    size_t used = 0;
+    buffer[0] = '\0';
+#define ADD(...)                                                                                    \
+    (used < size ? (used += (size_t)snprintf(buffer + used, size - used, __VA_ARGS__)) : 0)
+    if (at->heads > 0)
+        ADD("%lld heads, %lld KV heads of %lld", (long long)at->heads, (long long)at->kv_heads,
+            (long long)at->head_dim);
+    if (at->window > 0)
+        ADD(", window %lld", (long long)at->window);
+    if (at->chunk > 0)
+        ADD(", chunks of %lld", (long long)at->chunk);
+    if (at->shares_kv)
+        ADD(", shares an earlier cache");
+    if (m->heads > 0)
+        ADD("MLA, %lld heads, latent %lld + %lld", (long long)m->heads, (long long)m->kv_rank,
+            (long long)m->rope_dim);
+    if (layer->index.top_k > 0)
+        ADD(", top %lld", (long long)layer->index.top_k);
+    if (layer->ssm.kind != LLMPERF_SSM_NONE)
+        ADD("%s, %lld x %lld, state %lld", spec_ssm_word((int)layer->ssm.kind),
+            (long long)layer->ssm.heads, (long long)layer->ssm.head_dim,
+            (long long)layer->ssm.state);
+    const char *between = used > 0 ? "; " : "";
+    if (layer->mlp.ffn > 0)
+        ADD("%s%s FFN %lld", between, layer->mlp.gated ? "gated" : "plain",
+            (long long)layer->mlp.ffn);
+    if (e->experts > 0) {
+        ADD("%s%lld of %lld experts of %lld", used > 0 ? "; " : "", (long long)e->active,
+            (long long)e->experts, (long long)e->ffn);
+        if (e->shared_ffn > 0)
+            ADD(", shared %lld", (long long)e->shared_ffn);
+    }
+#undef ADD
+}
+
 llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
                           const llmperf_text_style *style, llmperf_error *error)
 {
@@ -461,8 +522,11 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
     page_table(&p, 2, headings);
     fact(&p, "parameters", "%s (%lld)", human_count((double)params.total, a),
          (long long)params.total);
-    fact(&p, "weights", "%s as %s", human_bytes(llmperf_model_weight_bytes(model, NULL), a),
-         llmperf_dtype_name((llmperf_dtype)model->weight_dtype[LLMPERF_WEIGHT_MLP]));
+    if (params.active < params.total)
+        fact(&p, "active", "%s per token", human_count((double)params.active, a));
+    fact(&p, "weights", "%s as %s%s%s", human_bytes(llmperf_model_weight_bytes(model, NULL), a),
+         llmperf_dtype_name((llmperf_dtype)model->dtype), model->scheme[0] ? ", quantised: " : "",
+         model->scheme);
     double per = llmperf_dtype_bits((llmperf_dtype)(model->kv_dtype ? model->kv_dtype
                                                                     : model->dtype)) / 8;
     fact(&p, "KV cache", "%s per token", human_bytes(llmperf_kv_bytes_per_token(model, per), a));
@@ -471,16 +535,11 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
     if (model->max_context > 0)
         fact(&p, "trained context", "%s tokens", human_count((double)model->max_context, b));
     for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_layer *layer = &model->layers[i];
-        const llmperf_attention *at = &layer->attention;
-        char window[48] = "";
-        if (at->window > 0)
-            snprintf(window, sizeof window, ", window %lld", (long long)at->window);
-        char label[32];
-        snprintf(label, sizeof label, "%lld layers", (long long)layer->count);
-        fact(&p, label, "%lld heads, %lld KV heads of %lld%s; %s FFN %lld", (long long)at->heads,
-             (long long)at->kv_heads, (long long)at->head_dim, window,
-             layer->mlp.gated ? "gated" : "plain", (long long)layer->mlp.ffn);
+        char label[32], text[PAGE_CELL_MAX * 2];
+        snprintf(label, sizeof label, "%lld layer%s", (long long)model->layers[i].count,
+                 model->layers[i].count == 1 ? "" : "s");
+        layer_text(&model->layers[i], text, sizeof text);
+        fact(&p, label, "%s", text);
     }
     page_end_table(&p);
     if (model->not_counted[0])
@@ -489,6 +548,8 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
         page_paragraph(&p, 2, "Source: %s", model->source);
     for (int i = 0; i < model->notes.count; i++)
         page_paragraph(&p, 2, "Note: %s.", model->notes.text[i]);
+    for (int i = 0; i < model->warnings.count; i++)
+        page_paragraph(&p, 2, "Warning: %s.", model->warnings.text[i]);
     return page_close(&p, error);
 }
 

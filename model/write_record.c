@@ -40,79 +40,198 @@ static const char *dtype_or_null(int dtype)
 
 /* ---- model ------------------------------------------------------------------------------------------ */
 
+static void put_window(sink *s, const char *key, int64_t tokens)
+{
+    if (tokens > 0)
+        sink_integer(s, key, tokens);
+    else
+        sink_null(s, key);
+}
+
+static void put_attention(sink *s, const llmperf_attention *a)
+{
+    sink_begin_object(s, "attention");
+    sink_integer(s, "heads", a->heads);
+    sink_integer(s, "kv_heads", a->kv_heads);
+    sink_integer(s, "head_dim", a->head_dim);
+    sink_integer(s, "value_dim", a->value_dim);
+    put_window(s, "window", a->window);
+    put_window(s, "chunk", a->chunk);
+    sink_bool(s, "qkv_bias", a->qkv_bias);
+    sink_bool(s, "out_bias", a->out_bias);
+    sink_bool(s, "rope", a->rope);
+    sink_bool(s, "gate", a->gate);
+    sink_bool(s, "sinks", a->sinks);
+    sink_bool(s, "shares_kv", a->shares_kv);
+    sink_text(s, "qk_norm", spec_qk_norm_word(a->qk_norm));
+    sink_end_object(s);
+}
+
+static void put_mla(sink *s, const llmperf_mla *m)
+{
+    sink_begin_object(s, "mla");
+    sink_integer(s, "heads", m->heads);
+    sink_integer(s, "q_rank", m->q_rank);
+    sink_integer(s, "kv_rank", m->kv_rank);
+    sink_integer(s, "nope_dim", m->nope_dim);
+    sink_integer(s, "rope_dim", m->rope_dim);
+    sink_integer(s, "value_dim", m->value_dim);
+    sink_bool(s, "gate", m->gate);
+    sink_end_object(s);
+}
+
+static void put_index(sink *s, const llmperf_index *ix)
+{
+    sink_begin_object(s, "index");
+    sink_integer(s, "top_k", ix->top_k);
+    sink_integer(s, "heads", ix->heads);
+    sink_integer(s, "dim", ix->dim);
+    sink_bool(s, "shared", ix->shared);
+    sink_end_object(s);
+}
+
+static void put_ssm(sink *s, const llmperf_ssm *m)
+{
+    sink_begin_object(s, "ssm");
+    sink_text(s, "kind", spec_ssm_word((int)m->kind));
+    sink_integer(s, "heads", m->heads);
+    sink_integer(s, "head_dim", m->head_dim);
+    sink_integer(s, "state", m->state);
+    sink_integer(s, "groups", m->groups);
+    sink_integer(s, "conv", m->conv);
+    sink_integer(s, "dt_rank", m->dt_rank);
+    sink_end_object(s);
+}
+
+static void put_moe(sink *s, const llmperf_moe *m)
+{
+    sink_begin_object(s, "moe");
+    sink_integer(s, "experts", m->experts);
+    sink_integer(s, "active", m->active);
+    sink_integer(s, "ffn", m->ffn);
+    sink_integer(s, "shared_ffn", m->shared_ffn);
+    sink_integer(s, "latent", m->latent);
+    sink_bool(s, "gated", m->gated);
+    sink_end_object(s);
+}
+
 static void put_layer_plan(sink *s, const llmperf_model *model)
 {
     sink_begin_array(s, "layer_plan");
     for (int i = 0; i < model->layer_kind_count; i++) {
         const llmperf_layer *layer = &model->layers[i];
-        const llmperf_attention *a = &layer->attention;
         sink_begin_object(s, NULL);
         sink_integer(s, "count", layer->count);
         sink_integer(s, "norms", layer->norms);
         sink_bool(s, "parallel", layer->parallel);
-        sink_begin_object(s, "attention");
-        sink_integer(s, "heads", a->heads);
-        sink_integer(s, "kv_heads", a->kv_heads);
-        sink_integer(s, "head_dim", a->head_dim);
-        sink_integer(s, "value_dim", a->value_dim);
-        if (a->window > 0)
-            sink_integer(s, "window", a->window);
-        else
-            sink_null(s, "window");
-        sink_bool(s, "qkv_bias", a->qkv_bias);
-        sink_bool(s, "out_bias", a->out_bias);
-        sink_bool(s, "rope", a->rope);
-        sink_text(s, "qk_norm", spec_qk_norm_word(a->qk_norm));
-        sink_end_object(s);
-        sink_begin_object(s, "mlp");
-        sink_integer(s, "ffn", layer->mlp.ffn);
-        sink_bool(s, "gated", layer->mlp.gated);
-        sink_bool(s, "up_bias", layer->mlp.up_bias);
-        sink_bool(s, "down_bias", layer->mlp.down_bias);
+        if (layer->attention.heads > 0)
+            put_attention(s, &layer->attention);
+        if (layer->mla.heads > 0)
+            put_mla(s, &layer->mla);
+        if (layer->index.top_k > 0)
+            put_index(s, &layer->index);
+        if (layer->ssm.kind != LLMPERF_SSM_NONE)
+            put_ssm(s, &layer->ssm);
+        if (layer->mlp.ffn > 0) {
+            sink_begin_object(s, "mlp");
+            sink_integer(s, "ffn", layer->mlp.ffn);
+            sink_bool(s, "gated", layer->mlp.gated);
+            sink_bool(s, "up_bias", layer->mlp.up_bias);
+            sink_bool(s, "down_bias", layer->mlp.down_bias);
+            sink_end_object(s);
+        }
+        if (layer->moe.experts > 0)
+            put_moe(s, &layer->moe);
+        sink_begin_object(s, "weights");
+        for (int k = 0; k < LLMPERF_WEIGHT_COUNT; k++)
+            if (layer->weights[k].dtype) {
+                sink_begin_object(s, spec_weight_word(k));
+                sink_text(s, "dtype", llmperf_dtype_name((llmperf_dtype)layer->weights[k].dtype));
+                sink_number(s, "bits", layer->weights[k].bits);
+                sink_text(s, "operand", dtype_or_null(layer->weights[k].operand));
+                sink_end_object(s);
+            }
         sink_end_object(s);
         sink_end_object(s);
     }
     sink_end_array(s);
 }
 
+/* The first shape that has attention speaks for the model's heads, the first with an FFN for its
+ * width; 0 where there is none. */
+typedef struct headline {
+    int64_t heads, kv_heads, head_dim, ffn, experts, active_experts;
+    bool gated;
+} headline;
+
+static headline headline_of(const llmperf_model *model)
+{
+    headline h = {0};
+    for (int i = 0; i < model->layer_kind_count; i++) {
+        const llmperf_layer *layer = &model->layers[i];
+        if (!h.heads && layer->attention.heads) {
+            h.heads = layer->attention.heads;
+            h.kv_heads = layer->attention.kv_heads;
+            h.head_dim = layer->attention.head_dim;
+        } else if (!h.heads && layer->mla.heads) {
+            h.heads = h.kv_heads = layer->mla.heads;
+            h.head_dim = layer->mla.nope_dim + layer->mla.rope_dim;
+        }
+        if (!h.ffn && layer->mlp.ffn) {
+            h.ffn = layer->mlp.ffn;
+            h.gated = layer->mlp.gated;
+        }
+        if (!h.experts && layer->moe.experts) {
+            h.experts = layer->moe.experts;
+            h.active_experts = layer->moe.active;
+            h.gated |= layer->moe.gated;
+        }
+    }
+    return h;
+}
+
 /* c NULL: as the file holds it. */
 static void put_model(sink *s, const llmperf_model *model, const llmperf_case *c)
 {
     llmperf_params params = llmperf_model_params(model);
-    const llmperf_layer *first = &model->layers[0];
+    headline first = headline_of(model);
     double kv_bytes_per =
         c ? c->kv_bytes_per
           : llmperf_dtype_bits((llmperf_dtype)(model->kv_dtype ? model->kv_dtype : model->dtype)) /
                 8;
     int64_t head = model->tied ? 0 : params.by_class[LLMPERF_WEIGHT_HEAD];
-    int64_t no_embed = params.total - params.embedding;
+    /* learned positions stay: the published conventions leave out the token table alone */
+    int64_t no_embed = params.active - model->vocab * model->embedding_dim;
     /* a tied table is embedding and head at once: it works as the head */
     int64_t active_no_embed = model->tied ? no_embed + model->vocab * model->embedding_dim : no_embed;
     sink_begin_object(s, "model");
     sink_text(s, "name", model->name);
     sink_text(s, "architecture", model->architecture[0] ? model->architecture : NULL);
     sink_integer(s, "params", params.total);
-    sink_integer(s, "mtp_params", 0);
-    sink_integer(s, "active_params", params.total);
+    sink_integer(s, "mtp_params", model->mtp_params);
+    sink_integer(s, "active_params", params.active);
     sink_integer(s, "active_params_no_embed", active_no_embed);
     sink_integer(s, "active_params_no_embed_head", no_embed - head);
     sink_number(s, "weight_bytes", llmperf_model_weight_bytes(model, c));
     sink_number(s, "kv_bytes_per_token", llmperf_kv_bytes_per_token(model, kv_bytes_per));
     sink_number(s, "kv_bytes_per_token_long", llmperf_kv_bytes_per_token_long(model, kv_bytes_per));
-    sink_integer(s, "index_bytes_per_token", 0);
-    sink_integer(s, "state_bytes", 0);
+    sink_number(s, "index_bytes_per_token", llmperf_index_bytes_per_token(model));
+    sink_number(s, "state_bytes", llmperf_state_bytes_per_sequence(model));
     sink_integer(s, "layers", llmperf_model_layers(model));
     sink_integer(s, "hidden", model->hidden);
-    sink_integer(s, "heads", first->attention.heads);
-    sink_integer(s, "kv_heads", first->attention.kv_heads);
-    sink_integer(s, "head_dim", first->attention.head_dim);
-    sink_integer(s, "ffn", first->mlp.ffn);
+    sink_integer(s, "heads", first.heads);
+    sink_integer(s, "kv_heads", first.kv_heads);
+    sink_integer(s, "head_dim", first.head_dim);
+    sink_integer(s, "ffn", first.ffn);
+    put_positive(s, "experts", (double)first.experts);
+    put_positive(s, "active_experts", (double)first.active_experts);
     sink_integer(s, "vocab", model->vocab);
-    sink_bool(s, "gated", first->mlp.gated);
+    sink_bool(s, "gated", first.gated);
     sink_bool(s, "tied", model->tied);
     put_positive(s, "max_context", (double)model->max_context);
     sink_text(s, "dtype", llmperf_dtype_name((llmperf_dtype)model->dtype));
     sink_text(s, "kv_dtype", dtype_or_null(model->kv_dtype));
+    sink_text(s, "quantisation", model->scheme[0] ? model->scheme : NULL);
     sink_text(s, "source", model->source[0] ? model->source : NULL);
     if (!s->csv)
         put_layer_plan(s, model);
@@ -208,9 +327,10 @@ static void put_workload(sink *s, const llmperf_case *c)
     sink_text(s, "act_dtype", llmperf_dtype_name(w->act_dtype));
     sink_text(s, "kv_dtype", llmperf_dtype_name(w->kv_dtype));
     sink_text(s, "compute_dtype",
-              llmperf_dtype_name((llmperf_dtype)c->gemm_dtype[LLMPERF_WEIGHT_MLP]));
+              llmperf_dtype_name((llmperf_dtype)llmperf_case_compute_dtype(c)));
     sink_text(s, "attention", w->unfused ? "unfused" : "fused");
     sink_text(s, "logits", w->logits_all ? "all" : "last");
+    sink_number(s, "moe_skew", w->moe_skew);
     sink_integer(s, "tp", w->tp);
     sink_number(s, "memory_utilization_frac", w->memory_utilization);
     sink_number(s, "reserve_bytes", w->reserve_bytes);
@@ -332,7 +452,7 @@ llmperf_status record_layers(FILE *out, bool csv, const llmperf_case *c, const p
         sink_end_object(&s);
     }
     sink_end_array(&s);
-    llmperf_notes notes = c->model->notes;
+    llmperf_notes notes = c->model->warnings;
     for (int i = 0; i < c->notes.count; i++)
         llmperf_note(&notes, "%s", c->notes.text[i]);
     put_notes(&s, "notes", &notes);
@@ -423,6 +543,17 @@ static void put_memory(sink *s, const llmperf_memory *m)
     sink_end_object(s);
 }
 
+/* Expected distinct experts that a decode step touches in a layer; 0 = no experts. */
+static double experts_read(const llmperf_case *c)
+{
+    for (int i = 0; i < c->model->layer_kind_count; i++)
+        if (c->model->layers[i].moe.experts > 0)
+            return llmperf_distinct_experts(&c->model->layers[i].moe,
+                                            (double)c->workload.batch * (double)c->workload.query,
+                                            c->workload.moe_skew);
+    return 0;
+}
+
 static void put_prediction(sink *s, const llmperf_prediction *p)
 {
     const llmperf_case *c = p->c;
@@ -485,6 +616,10 @@ static void put_prediction(sink *s, const llmperf_prediction *p)
         sink_integer(s, "latency_knee_batch", p->latency_knee_batch);
     else
         sink_null(s, "latency_knee_batch");
+    if (experts_read(c) > 0)
+        sink_number(s, "experts_read_per_layer", experts_read(c));
+    else
+        sink_null(s, "experts_read_per_layer");
     sink_begin_object(s, "batching");
     sink_integer(s, "batch", p->batching.batch);
     sink_number(s, "attention_takes_frac", p->batching.taken);
@@ -535,7 +670,10 @@ llmperf_status record_model(FILE *out, bool csv, const llmperf_model *model, llm
     if (!csv)
         put_head(&s);
     put_model(&s, model, NULL);
-    put_notes(&s, "notes", &model->notes);
+    llmperf_notes notes = model->notes;
+    for (int i = 0; i < model->warnings.count; i++)
+        llmperf_note(&notes, "%s", model->warnings.text[i]);
+    put_notes(&s, "notes", &notes);
     sink_end_object(&s);
     sink_end_row(&s);
     return sink_close(&s, error);

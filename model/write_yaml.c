@@ -73,37 +73,182 @@ static void notes(FILE *out, const llmperf_notes *list)
     }
 }
 
-static const char *boolean(bool value) { return value ? "true" : "false"; }
+/* One entry of a flow map, with the comma before all but the first. */
+static void item(FILE *out, bool *first, const char *key, int64_t value)
+{
+    fprintf(out, "%s%s: %" PRId64, *first ? "" : ", ", key, value);
+    *first = false;
+}
+
+static void item_if(FILE *out, bool *first, const char *key, int64_t value)
+{
+    if (value != 0)
+        item(out, first, key, value);
+}
+
+static void item_word(FILE *out, bool *first, const char *key, const char *word)
+{
+    fprintf(out, "%s%s: %s", *first ? "" : ", ", key, word);
+    *first = false;
+}
+
+static void item_true(FILE *out, bool *first, const char *key, bool value)
+{
+    if (value)
+        item_word(out, first, key, "true");
+}
+
+static void attention_map(FILE *out, const llmperf_attention *a)
+{
+    bool first = true;
+    fputs("    attention: {", out);
+    item(out, &first, "heads", a->heads);
+    item(out, &first, "kv_heads", a->kv_heads);
+    item(out, &first, "head_dim", a->head_dim);
+    if (a->value_dim != a->head_dim)
+        item(out, &first, "value_dim", a->value_dim);
+    item_if(out, &first, "window", a->window);
+    item_if(out, &first, "chunk", a->chunk);
+    item_true(out, &first, "qkv_bias", a->qkv_bias);
+    item_true(out, &first, "out_bias", a->out_bias);
+    if (!a->rope)
+        item_word(out, &first, "rope", "false");
+    item_true(out, &first, "gate", a->gate);
+    item_true(out, &first, "sinks", a->sinks);
+    item_true(out, &first, "shares_kv", a->shares_kv);
+    if (a->qk_norm)
+        item_word(out, &first, "qk_norm", spec_qk_norm_word(a->qk_norm));
+    fputs("}\n", out);
+}
+
+static void mla_map(FILE *out, const llmperf_mla *m)
+{
+    bool first = true;
+    fputs("    mla: {", out);
+    item(out, &first, "heads", m->heads);
+    item_if(out, &first, "q_rank", m->q_rank);
+    item(out, &first, "kv_rank", m->kv_rank);
+    item(out, &first, "nope_dim", m->nope_dim);
+    item(out, &first, "rope_dim", m->rope_dim);
+    item(out, &first, "value_dim", m->value_dim);
+    item_true(out, &first, "gate", m->gate);
+    fputs("}\n", out);
+}
+
+static void index_map(FILE *out, const llmperf_index *ix)
+{
+    bool first = true;
+    fputs("    index: {", out);
+    item(out, &first, "top_k", ix->top_k);
+    item_if(out, &first, "heads", ix->heads);
+    item_if(out, &first, "dim", ix->dim);
+    item_true(out, &first, "shared", ix->shared);
+    fputs("}\n", out);
+}
+
+static void ssm_map(FILE *out, const llmperf_ssm *s)
+{
+    bool first = true;
+    fputs("    ssm: {", out);
+    item_word(out, &first, "kind", spec_ssm_word((int)s->kind));
+    item(out, &first, "heads", s->heads);
+    item(out, &first, "head_dim", s->head_dim);
+    item(out, &first, "state", s->state);
+    item(out, &first, "groups", s->groups);
+    item_if(out, &first, "conv", s->conv);
+    item_if(out, &first, "dt_rank", s->dt_rank);
+    item_true(out, &first, "conv_bias", s->conv_bias);
+    item_true(out, &first, "proj_bias", s->proj_bias);
+    item_true(out, &first, "bc_norm", s->bc_norm);
+    fputs("}\n", out);
+}
+
+static void mlp_map(FILE *out, const llmperf_mlp *m)
+{
+    bool first = true;
+    fputs("    mlp: {", out);
+    item(out, &first, "ffn", m->ffn);
+    if (!m->gated)
+        item_word(out, &first, "gated", "false");
+    item_true(out, &first, "up_bias", m->up_bias);
+    item_true(out, &first, "down_bias", m->down_bias);
+    fputs("}\n", out);
+}
+
+static void moe_map(FILE *out, const llmperf_moe *m)
+{
+    bool first = true;
+    fputs("    moe: {", out);
+    item(out, &first, "experts", m->experts);
+    item(out, &first, "active", m->active);
+    item(out, &first, "ffn", m->ffn);
+    item_if(out, &first, "shared_ffn", m->shared_ffn);
+    item_if(out, &first, "latent", m->latent);
+    if (!m->gated)
+        item_word(out, &first, "gated", "false");
+    item_true(out, &first, "expert_bias", m->expert_bias);
+    item_true(out, &first, "router_bias", m->router_bias);
+    item_true(out, &first, "shared_gate", m->shared_gate);
+    fputs("}\n", out);
+}
+
+/* weights: {experts: {dtype: mxfp4, bits: 4.25}}; formats that are the plain dtype as a word. */
+static void format_map(FILE *out, const char *indent, const llmperf_weight_format *formats)
+{
+    char number[LLMPERF_DOUBLE_TEXT_MAX];
+    bool first = true;
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
+        const llmperf_weight_format *f = &formats[i];
+        if (!f->dtype)
+            continue;
+        fprintf(out, first ? "%sweights: {%s: " : "%.0s, %s: ", indent, spec_weight_word(i));
+        first = false;
+        const char *dtype = llmperf_dtype_name((llmperf_dtype)f->dtype);
+        if (f->bits == llmperf_dtype_bits((llmperf_dtype)f->dtype) && !f->operand) {
+            fputs(dtype, out);
+            continue;
+        }
+        fprintf(out, "{dtype: %s, bits: %s", dtype, llmperf_format_double(f->bits, number));
+        if (f->operand)
+            fprintf(out, ", operand: %s", llmperf_dtype_name((llmperf_dtype)f->operand));
+        fputc('}', out);
+    }
+    if (!first)
+        fputs("}\n", out);
+}
 
 static void layer_shape(FILE *out, const llmperf_layer *layer)
 {
-    const llmperf_attention *a = &layer->attention;
-    const llmperf_mlp *m = &layer->mlp;
-    fprintf(out, "  - count: %" PRId64 "\n    norms: %" PRId64 "\n    parallel: %s\n",
-            layer->count, layer->norms, boolean(layer->parallel));
-    fprintf(out, "    attention: {heads: %" PRId64 ", kv_heads: %" PRId64 ", head_dim: %" PRId64,
-            a->heads, a->kv_heads, a->head_dim);
-    if (a->value_dim != a->head_dim)
-        fprintf(out, ", value_dim: %" PRId64, a->value_dim);
-    if (a->window > 0)
-        fprintf(out, ", window: %" PRId64, a->window);
-    fprintf(out, ", qkv_bias: %s, out_bias: %s, rope: %s, qk_norm: %s}\n", boolean(a->qkv_bias),
-            boolean(a->out_bias), boolean(a->rope), spec_qk_norm_word(a->qk_norm));
-    fprintf(out, "    mlp: {ffn: %" PRId64 ", gated: %s, up_bias: %s, down_bias: %s}\n", m->ffn,
-            boolean(m->gated), boolean(m->up_bias), boolean(m->down_bias));
+    fprintf(out, "  - count: %" PRId64 "\n", layer->count);
+    if (layer->norms != 2)
+        fprintf(out, "    norms: %" PRId64 "\n", layer->norms);
+    if (layer->parallel)
+        fputs("    parallel: true\n", out);
+    if (layer->attention.heads > 0)
+        attention_map(out, &layer->attention);
+    if (layer->mla.heads > 0)
+        mla_map(out, &layer->mla);
+    if (layer->index.top_k > 0)
+        index_map(out, &layer->index);
+    if (layer->ssm.kind != LLMPERF_SSM_NONE)
+        ssm_map(out, &layer->ssm);
+    if (layer->mlp.ffn > 0)
+        mlp_map(out, &layer->mlp);
+    if (layer->moe.experts > 0)
+        moe_map(out, &layer->moe);
+    format_map(out, "    ", layer->weights);
 }
 
 static void weights(FILE *out, const llmperf_model *model)
 {
-    bool any = false;
+    llmperf_weight_format formats[LLMPERF_WEIGHT_COUNT] = {{0}};
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
-        if (model->weight_dtype[i] != model->dtype) {
-            fprintf(out, "%s%s: %s", any ? ", " : "weights: {", spec_weight_word(i),
-                    llmperf_dtype_name((llmperf_dtype)model->weight_dtype[i]));
-            any = true;
-        }
-    if (any)
-        fputs("}\n", out);
+        if (model->weight_dtype[i] != model->dtype || model->weight_operand[i] ||
+            model->weight_bits[i] != llmperf_dtype_bits((llmperf_dtype)model->dtype))
+            formats[i] = (llmperf_weight_format){.dtype = model->weight_dtype[i],
+                                                 .operand = model->weight_operand[i],
+                                                 .bits = model->weight_bits[i]};
+    format_map(out, "", formats);
 }
 
 void yaml_model(FILE *out, const llmperf_model *model)
@@ -112,7 +257,9 @@ void yaml_model(FILE *out, const llmperf_model *model)
     names(out, model->alias_count, model->aliases);
     text(out, "architecture", model->architecture);
     text(out, "source", model->source);
+    text(out, "scheme", model->scheme);
     integer(out, "published_params", model->published_params);
+    integer(out, "mtp_params", model->mtp_params);
     fprintf(out, "dtype: %s\n", llmperf_dtype_name((llmperf_dtype)model->dtype));
     if (model->kv_dtype)
         fprintf(out, "kv_dtype: %s\n", llmperf_dtype_name((llmperf_dtype)model->kv_dtype));

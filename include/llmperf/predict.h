@@ -30,6 +30,8 @@ typedef struct llmperf_workload {
     bool logits_all; /* LM head for every token instead of the last of each prompt */
     bool split_qkv;  /* three projections instead of one */
 
+    double moe_skew; /* routing is a power law p_i ~ i^-skew; 0 = uniform */
+
     int64_t tp;                /* tensor-parallel degree; 1 */
     double memory_utilization; /* engine's share of usable memory; 0.9 */
     double reserve_bytes;      /* context and libraries; 1 GiB */
@@ -40,6 +42,13 @@ typedef struct llmperf_workload {
     double price_usd_per_h; /* of one device; 0 = the part's, if it has one */
     double confidence;      /* of intervals; 0.9 */
 } llmperf_workload;
+
+/* Weights as a case holds them, by class. */
+typedef struct llmperf_case_weights {
+    double bytes_per[LLMPERF_WEIGHT_COUNT]; /* bytes of one weight */
+    uint8_t dtype[LLMPERF_WEIGHT_COUNT];
+    uint8_t gemm_dtype[LLMPERF_WEIGHT_COUNT]; /* arithmetic of a GEMM with such weights */
+} llmperf_case_weights;
 
 /*
  * A model on a part under a workload, resolved and checked: defaults filled in, formats and the
@@ -52,11 +61,10 @@ typedef struct llmperf_case {
     const llmperf_calib *calib;
     llmperf_workload workload; /* every default filled in */
 
-    double weight_bytes_per[LLMPERF_WEIGHT_COUNT]; /* bytes of one weight, by class */
     double act_bytes_per, kv_bytes_per;
-    uint8_t weight_dtype[LLMPERF_WEIGHT_COUNT];
-    uint8_t gemm_dtype[LLMPERF_WEIGHT_COUNT]; /* arithmetic of a GEMM with weights of the class */
-    uint8_t attention_dtype, vector_dtype;
+    uint8_t attention_dtype, index_dtype, vector_dtype;
+    /* the model's own weights (embedding, head) and each layer shape's */
+    llmperf_case_weights outside, layer[LLMPERF_LAYER_KINDS_MAX];
     llmperf_notes notes;
 } llmperf_case;
 
@@ -67,16 +75,20 @@ LLMPERF_API llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmpe
                                              const llmperf_workload *workload,
                                              llmperf_error *error);
 
+/* The arithmetic that most of the dense weights run in. */
+LLMPERF_API llmperf_dtype llmperf_case_compute_dtype(const llmperf_case *c);
+
 /* ---- operators of a step ---------------------------------------------------------------------- */
 
 /* Sequences of one step that are alike: each brings `query` new tokens after `past` cached ones;
  * `logits` rows of the LM head are computed for all of them together. */
 typedef struct llmperf_segment {
     int64_t sequences, query, past, logits;
+    bool decode; /* a decode or verification step: MLA takes its absorbed form */
 } llmperf_segment;
 
 /* Enough for every step of a model with this many layer shapes. */
-#define LLMPERF_OPS_PER_LAYER_KIND 32
+#define LLMPERF_OPS_PER_LAYER_KIND 48
 #define LLMPERF_SEGMENTS_MAX 4
 #define LLMPERF_OPS_MAX (LLMPERF_LAYER_KINDS_MAX * LLMPERF_OPS_PER_LAYER_KIND + 16)
 
@@ -148,6 +160,7 @@ typedef struct llmperf_memory {
 
 /* Per device. Needs hw. */
 LLMPERF_API void llmperf_memory_of(const llmperf_case *c, llmperf_memory *ret_memory);
+LLMPERF_API double llmperf_state_bytes(const llmperf_case *c, int64_t batch);
 /* Parts of it. */
 LLMPERF_API double llmperf_weight_bytes(const llmperf_case *c); /* per device */
 LLMPERF_API double llmperf_kv_bytes(const llmperf_case *c, int64_t batch, int64_t tokens);
@@ -158,6 +171,12 @@ LLMPERF_API double llmperf_activation_bytes(const llmperf_case *c, int64_t batch
 LLMPERF_API double llmperf_kv_bytes_per_token(const llmperf_model *model, double bytes_per_element);
 LLMPERF_API double llmperf_kv_bytes_per_token_long(const llmperf_model *model,
                                                    double bytes_per_element);
+/* Index keys of sparse attention and the constant state of state-space layers: bytes of one more
+ * token, and bytes per sequence, whole model. */
+LLMPERF_API double llmperf_index_bytes_per_token(const llmperf_model *model);
+LLMPERF_API double llmperf_state_bytes_per_sequence(const llmperf_model *model);
+/* Distinct experts that `tokens` tokens touch in a layer (expected), of one device. */
+LLMPERF_API double llmperf_distinct_experts(const llmperf_moe *moe, double tokens, double skew);
 /* Weights of the whole model as the case holds them (or as the file does, c NULL). */
 LLMPERF_API double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_case *c);
 

@@ -144,13 +144,13 @@ static double streamed_bytes(const llmperf_case *c)
         double f = ceil((double)l->mlp.ffn / tp);
         double attention = h * (heads * d_k + kv * (d_k + d_v) + heads * d_v);
         double mlp = h * f * (l->mlp.gated ? 3 : 2);
-        bytes += (double)l->count * (attention * c->weight_bytes_per[LLMPERF_WEIGHT_ATTENTION] +
-                                     mlp * c->weight_bytes_per[LLMPERF_WEIGHT_MLP]);
+        bytes += (double)l->count * (attention * c->layer[0].bytes_per[LLMPERF_WEIGHT_ATTENTION] +
+                                     mlp * c->layer[0].bytes_per[LLMPERF_WEIGHT_MLP]);
     }
     int head = m->tied ? LLMPERF_WEIGHT_EMBEDDING : LLMPERF_WEIGHT_HEAD;
-    bytes += ceil((double)m->vocab / tp) * e * c->weight_bytes_per[head];
+    bytes += ceil((double)m->vocab / tp) * e * c->outside.bytes_per[head];
     if (e != h)
-        bytes += 2 * e * h * c->weight_bytes_per[LLMPERF_WEIGHT_EMBEDDING];
+        bytes += 2 * e * h * c->outside.bytes_per[LLMPERF_WEIGHT_EMBEDDING];
     return bytes;
 }
 

@@ -598,6 +598,16 @@ Test(ops, norms_by_kind_and_number)
     for (int i = 0; i < count; i++)
         norms += ops[i].id == LLMPERF_OP_NORM ? ops[i].repeat : 0;
     cr_expect(norms == 4 * 3 + 1);
+    /* however many a layer has: half of them, rounded up, before attention */
+    for (int64_t number = 0; number <= 8; number++) {
+        model.layers[0].norms = number;
+        c = case_of(&model, &(llmperf_workload){.prompt = 5});
+        count = llmperf_emit(&c, &s, 1, ops);
+        norms = 0;
+        for (int i = 0; i < count; i++)
+            norms += ops[i].id == LLMPERF_OP_NORM ? ops[i].repeat : 0;
+        cr_expect(norms == (double)(3 * number + 1), "%d: %g", (int)number, norms);
+    }
     /* BLOOM: one more behind the embedding */
     model = toy_model();
     model.embedding_norm = true;
