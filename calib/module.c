@@ -35,62 +35,49 @@ static void program_folder(char *folder, size_t size)
         *slash = '\0';
 }
 
-/* Appends to *tried where a module was looked for and not found. */
-static void *open_in(const char *folder, const char *below, const char *name, char *tried,
-                     size_t tried_size, char *why, size_t why_size)
+/* FOLDER + BELOW + "/llmperf-NAME.so"; false when it is too long or there is no such file. */
+static bool module_path(const char *folder, const char *below, const char *name, char *path)
 {
-    char path[LLMPERF_PATH_MAX];
     if (!folder || folder[0] != '/') /* never relative to where the user stands */
-        return NULL;
-    int length = snprintf(path, sizeof path, "%s%s/llmperf-%s.so", folder, below, name);
-    if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0) {
-        size_t used = strlen(tried);
-        snprintf(tried + used, tried_size - used, "%s%s%s", used ? ", " : "", folder, below);
-        return NULL;
-    }
-    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!module) {
-        const char *reason = dlerror();
-        snprintf(why, why_size, "%s", reason ? reason : path);
-    }
-    return module;
+        return false;
+    int length = snprintf(path, LLMPERF_PATH_MAX, "%s%s/llmperf-%s.so", folder, below, name);
+    return length > 0 && length < LLMPERF_PATH_MAX && access(path, R_OK) == 0;
 }
 
 static llmperf_status find_module(const char *name, const llmperf_backend **ret_backend,
                                   llmperf_error *error)
 {
-    char program[LLMPERF_PATH_MAX], tried[2048] = "", why[512] = "";
-    program_folder(program, sizeof program);
-    char below[128];
-    snprintf(below, sizeof below, "/../kernels/%s", name);
-    char test_below[128]; /* the tests of the build tree stand one level deeper */
-    snprintf(test_below, sizeof test_below, "/../../kernels/%s", name);
+    char program[LLMPERF_PATH_MAX], path[LLMPERF_PATH_MAX];
     const struct {
         const char *folder, *below;
     } places[] = {{getenv("LLMPERF_MODULES"), ""},
-                  {program, below},
-                  {program, test_below},
+                  {program, "/../kernels/cpu"},    /* the build tree */
+                  {program, "/../../kernels/cpu"}, /* its tests stand one level deeper */
                   {program, "/../" LLMPERF_MODULE_BELOW},
                   {LLMPERF_MODULE_FOLDER, ""}};
-    void *module = NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places && !module && !why[0]; i++)
-        module = open_in(places[i].folder, places[i].below, name, tried, sizeof tried, why,
-                         sizeof why);
-    if (why[0])
-        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend %s cannot be loaded: %s", name,
-                            why);
-    if (!module)
+    const size_t count = sizeof places / sizeof *places;
+    size_t at = 0;
+    program_folder(program, sizeof program);
+    while (at < count && !module_path(places[at].folder, places[at].below, name, path))
+        at++;
+    if (at == count)
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                            "backend %s is not in this build: no llmperf-%s.so (it needs a C "
-                            "compiler with OpenMP when llmperf is built); looked in %s",
-                            name, name, tried);
+                            "backend %s is not in this build: there is no llmperf-%s.so in %s or "
+                            "$LLMPERF_MODULES (llmperf must be built by a compiler with OpenMP)",
+                            name, name, LLMPERF_MODULE_FOLDER);
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!module) {
+        const char *reason = dlerror();
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend %s cannot be loaded: %s", name,
+                            reason ? reason : path);
+    }
     llmperf_backend_entry entry;
     void *symbol = dlsym(module, LLMPERF_BACKEND_SYMBOL);
     memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function */
     const llmperf_backend *backend = symbol ? entry() : NULL;
     if (!backend || backend->abi != LLMPERF_BACKEND_ABI)
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                            "the module of backend %s has interface %d; this llmperf needs %d", name,
+                            "%s has interface %d; this llmperf needs %d", path,
                             backend ? backend->abi : 0, LLMPERF_BACKEND_ABI);
     *ret_backend = backend;
     return LLMPERF_OK;

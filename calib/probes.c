@@ -9,79 +9,12 @@
 #include <string.h>
 
 #include "llmperf/measure.h"
+#include "llmperf/samples.h"
 
 static const double MIB = 1048576, KIB = 1024;
 static const double QUICK_BUDGET_S = 45, FULL_BUDGET_S = 400;
 static const double QUICK_LIMIT_S = 1.5, FULL_LIMIT_S = 6;
 static const double MEMORY_SHARE = 0.6; /* of free memory, all buffers together */
-
-/* ---- operators ------------------------------------------------------------------------------------- */
-
-static double element_bytes(llmperf_dtype dtype)
-{
-    return llmperf_dtype_bits(dtype) / 8;
-}
-
-/* What activations of a GEMM in this arithmetic are held in: 16 bit for the narrow formats. */
-static double activation_bytes(llmperf_dtype dtype)
-{
-    double bytes = element_bytes(dtype);
-    return bytes < 2 ? 2 : bytes;
-}
-
-static void sum_bytes(llmperf_op *op)
-{
-    op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes + op->kv_read_bytes +
-                op->kv_write_bytes;
-}
-
-llmperf_op llmperf_op_gemm(llmperf_dtype dtype, double m, double n, double k)
-{
-    llmperf_op op = {.id = LLMPERF_OP_MLP_UP, .kind = LLMPERF_KIND_GEMM,
-                     .group = LLMPERF_GROUP_DENSE, .dtype = (uint8_t)dtype, .launches = 1,
-                     .devices = 1, .repeat = 1, .m = m, .n = n, .k = k, .flop = 2 * m * n * k};
-    op.weight_bytes = n * k * element_bytes(dtype);
-    /* inputs come in the arithmetic's format, results leave in that of activations */
-    op.input_bytes = m * k * element_bytes(dtype);
-    op.output_bytes = m * n * activation_bytes(dtype);
-    sum_bytes(&op);
-    return op;
-}
-
-llmperf_op llmperf_op_attention(llmperf_dtype dtype, double sequences, double query_tokens,
-                                double past_tokens, double heads, double kv_heads, double head_dim)
-{
-    double q = query_tokens, p = past_tokens;
-    double pairs = sequences * (q * p + q * (q + 1) / 2); /* causal (query, key) pairs */
-    double a = element_bytes(dtype);
-    llmperf_op op = {.id = LLMPERF_OP_ATTN_CORE, .kind = LLMPERF_KIND_ATTENTION,
-                     .group = LLMPERF_GROUP_ATTENTION, .dtype = (uint8_t)dtype, .launches = 1,
-                     .devices = 1, .repeat = 1, .sequences = sequences, .query_tokens = q,
-                     .past_tokens = p, .heads = heads, .kv_heads = kv_heads,
-                     .head_dim = head_dim, .value_dim = head_dim};
-    op.regime = p == 0 && q > 1 ? LLMPERF_REGIME_PREFILL
-                : q == 1        ? LLMPERF_REGIME_DECODE
-                                : LLMPERF_REGIME_EXTEND;
-    op.flop = 4 * heads * head_dim * pairs;
-    op.input_bytes = op.output_bytes = sequences * q * heads * head_dim * a;
-    op.kv_read_bytes = sequences * (p + q) * kv_heads * 2 * head_dim * a;
-    op.kv_write_bytes = sequences * q * kv_heads * 2 * head_dim * a;
-    sum_bytes(&op);
-    return op;
-}
-
-llmperf_op llmperf_op_elementwise(llmperf_dtype dtype, double tokens, double width, double reads)
-{
-    double a = element_bytes(dtype);
-    llmperf_op op = {.id = LLMPERF_OP_NORM, .kind = LLMPERF_KIND_ELEMENTWISE,
-                     .group = LLMPERF_GROUP_OTHER, .dtype = (uint8_t)dtype, .launches = 1,
-                     .devices = 1, .repeat = 1};
-    op.input_bytes = reads * tokens * width * a;
-    op.output_bytes = tokens * width * a;
-    op.flop = 4 * tokens * width;
-    sum_bytes(&op);
-    return op;
-}
 
 /* ---- probes as text and numbers -------------------------------------------------------------------- */
 
@@ -204,10 +137,12 @@ static const double M_FULL[] = {1,  2,  4,   8,   16,  24,  32,  48,   64,   96,
 static const double M_QUICK[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048, 8192};
 static const double M_MOST_CPU_QUICK = 512, M_MOST_CPU = 1024;
 
-static const struct {
+typedef struct attention_row {
     double sequences, tokens, heads, kv_heads, head_dim;
     unsigned when;
-} DECODE[] = {
+} attention_row;
+
+static const attention_row DECODE[] = {
     {1, 512, 32, 8, 128, ALWAYS},   {1, 4096, 32, 8, 128, ALWAYS}, {8, 1024, 32, 8, 128, ALWAYS},
     {4, 2048, 32, 32, 128, ALWAYS}, {16, 512, 32, 8, 128, FULL},   {1, 16384, 32, 8, 128, FULL},
     {32, 1024, 16, 16, 64, ALWAYS}, {4, 4096, 8, 1, 128, FULL},    {1, 2048, 32, 32, 128, FULL},
@@ -215,10 +150,7 @@ static const struct {
     {64, 4096, 32, 8, 128, LARGE},  {256, 1024, 64, 8, 128, LARGE}, {1, 131072, 64, 8, 128, LARGE},
 };
 
-static const struct {
-    double sequences, tokens, heads, kv_heads, head_dim;
-    unsigned when;
-} PREFILL[] = {
+static const attention_row PREFILL[] = {
     {1, 128, 32, 8, 128, ALWAYS},  {1, 256, 32, 32, 128, ALWAYS}, {1, 512, 32, 8, 128, ALWAYS},
     {1, 1024, 16, 4, 128, ALWAYS}, {4, 128, 16, 16, 64, ALWAYS},  {1, 2048, 16, 4, 128, FULL},
     {8, 256, 16, 2, 64, FULL},     {1, 768, 32, 8, 128, FULL},    {1, 4096, 32, 8, 128, LARGE},
@@ -316,6 +248,11 @@ static void add_streams(planner *p)
     p->plan->watch = (llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = memory, .cold = true};
 }
 
+static llmperf_op gemm(llmperf_dtype dtype, double m, double n, double k)
+{
+    return llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, m, n, k);
+}
+
 static void add_gemms(planner *p, llmperf_dtype dtype)
 {
     const double *grid = p->quick ? M_QUICK : M_FULL;
@@ -328,7 +265,7 @@ static void add_gemms(planner *p, llmperf_dtype dtype)
             /* thin: 1, 4, 16, 64 ... or in a full run every other */
             if (GEMM[s].thin && i % 2 == 1)
                 continue;
-            add_op(p, llmperf_op_gemm(dtype, grid[i], GEMM[s].n, GEMM[s].k));
+            add_op(p, gemm(dtype, grid[i], GEMM[s].n, GEMM[s].k));
         }
     }
 }
@@ -337,30 +274,36 @@ static bool supports_gemm(planner *p, llmperf_dtype dtype)
 {
     llmperf_error reason = {0};
     llmperf_probe probe = {.kind = LLMPERF_PROBE_OP,
-                           .op = llmperf_op_gemm(dtype, 16, 1024, 1024), .cold = true};
+                           .op = gemm(dtype, 16, 1024, 1024), .cold = true};
     bool yes = p->backend->supports(p->handle, &probe, &reason);
     if (!yes)
         note_once(&p->plan->skipped, reason.text);
     return yes;
 }
 
+static void add_attention(planner *p, llmperf_dtype dtype, const attention_row *row, bool decode)
+{
+    llmperf_attention_shape shape = {.dtype = dtype, .sequences = row->sequences,
+                                     .heads = row->heads, .kv_heads = row->kv_heads,
+                                     .head_dim = row->head_dim};
+    shape.query_tokens = decode ? 1 : row->tokens;
+    shape.past_tokens = decode ? row->tokens - 1 : 0;
+    if (wanted(p, row->when))
+        add_op(p, llmperf_sample_attention(&shape));
+}
+
 /* Attention and elementwise passes run in formats of 16 bit and more. */
 static void add_others(planner *p, llmperf_dtype dtype)
 {
     for (size_t i = 0; i < COUNT(DECODE); i++)
-        if (wanted(p, DECODE[i].when))
-            add_op(p, llmperf_op_attention(dtype, DECODE[i].sequences, 1, DECODE[i].tokens - 1,
-                                           DECODE[i].heads, DECODE[i].kv_heads,
-                                           DECODE[i].head_dim));
+        add_attention(p, dtype, &DECODE[i], true);
     for (size_t i = 0; i < COUNT(PREFILL); i++)
-        if (wanted(p, PREFILL[i].when))
-            add_op(p, llmperf_op_attention(dtype, PREFILL[i].sequences, PREFILL[i].tokens, 0,
-                                           PREFILL[i].heads, PREFILL[i].kv_heads,
-                                           PREFILL[i].head_dim));
-    for (size_t i = 0; i < COUNT(ELEMENTWISE); i++)
+        add_attention(p, dtype, &PREFILL[i], false);
+    for (size_t i = 0; i < COUNT(ELEMENTWISE); i++) {
+        double values = ELEMENTWISE[i].tokens * ELEMENTWISE[i].width;
         if (wanted(p, ELEMENTWISE[i].when))
-            add_op(p, llmperf_op_elementwise(dtype, ELEMENTWISE[i].tokens, ELEMENTWISE[i].width,
-                                             ELEMENTWISE[i].reads));
+            add_op(p, llmperf_sample_elementwise(dtype, values * ELEMENTWISE[i].reads, values));
+    }
 }
 
 llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle, bool quick,

@@ -5,6 +5,6 @@
 
 #include "option.h"
 
-extern const option_command COMMAND_PREDICT, COMMAND_LAYERS, COMMAND_SPECS, COMMAND_SWEEP;
+extern const option_command COMMAND_PREDICT, COMMAND_LAYERS, COMMAND_EXPLAIN, COMMAND_SPECS, COMMAND_SWEEP;
 
 #endif

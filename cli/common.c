@@ -163,7 +163,11 @@ llmperf_status common_load_model(const common_arguments *arguments, const char *
     char path[LLMPERF_PATH_MAX];
     common_spec_paths(arguments, &paths);
     llmperf_status status = llmperf_find_model(&paths, name, path, error);
-    return status == LLMPERF_OK ? llmperf_model_load(path, ret_model, error) : status;
+    if (status == LLMPERF_OK)
+        status = llmperf_model_load(path, ret_model, error);
+    if (status == LLMPERF_OK && arguments->quant)
+        status = llmperf_model_quantise(ret_model, arguments->quant, error);
+    return status;
 }
 
 llmperf_status common_load_hw(const common_arguments *arguments, const char *name,
@@ -222,6 +226,7 @@ llmperf_status common_workload(const common_arguments *a, llmperf_workload *ret_
         .unfused = a->attention == 1,
         .logits_all = a->logits == 1,
         .split_qkv = a->split_qkv,
+        .moe_skew = a->moe_skew,
         .tp = a->tp,
         .memory_utilization = a->memory_utilization,
         .reserve_bytes = a->reserve_bytes,

@@ -10,7 +10,8 @@
 typedef struct common_arguments {
     int64_t batch, prompt, generate, cached, context, chunk, query;
     bool context_given, chunk_given, reserve_given;
-    const char *weight_dtype, *act_dtype, *kv_dtype;
+    const char *weight_dtype, *act_dtype, *kv_dtype, *quant;
+    double moe_skew;
     int attention, logits; /* 1 = unfused, all */
     bool split_qkv;
     int64_t tp, pp, ep, dp;
@@ -53,6 +54,12 @@ typedef struct common_arguments {
                    .default_text = "the file's", .group = "Formats"),                              \
         OPTION_ROW(type, common.kv_dtype, TEXT, "kv-dtype", 0, "DTYPE", "format of the KV cache",  \
                    .default_text = "as activations", .group = "Formats"),                          \
+        OPTION_ROW(type, common.quant, TEXT, "quant", 0, "NAME",                                   \
+                   "apply a scheme: fp8 fp8-block int8 awq gptq nf4 mxfp4 nvfp4 q8_0 q4_0 none",   \
+                   .default_text = "the checkpoint's", .group = "Formats"),                        \
+        OPTION_ROW(type, common.moe_skew, DOUBLE, "moe-skew", 0, "F",                              \
+                   "experts are picked by a power law of this exponent", .min = 0, .max = 10,      \
+                   .default_text = "0, uniform", .group = "Workload"),                             \
         OPTION_ROW(type, common.attention, CHOICE, "attention", 0, "KIND",                         \
                    "fused, or unfused: batched products with the scores in memory",                \
                    .choices = COMMON_ATTENTION, .default_text = "fused", .group = "Formats"),      \

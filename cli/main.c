@@ -13,6 +13,7 @@ enum { COMMANDS_MAX = 16 };
 static const option_command *const COMMANDS[] = {
     &COMMAND_PREDICT,
     &COMMAND_LAYERS,
+    &COMMAND_EXPLAIN,
     &COMMAND_SWEEP,
     &COMMAND_SPECS,
 };

@@ -106,7 +106,7 @@ typedef struct option_command {
     int (*run)(int argc, char **argv); /* returns the exit code */
 } option_command;
 
-#define OPTION_MAX_POSITIONALS 64
+#define OPTION_MAX_POSITIONALS 4096
 
 typedef struct option_result {
     int positional_count;

@@ -36,10 +36,9 @@ static llmperf_status set_one(const backend_option *row, const char *value, void
         return LLMPERF_OK;
     }
     if (row->kind == BACKEND_OPTION_DTYPES) {
-        uint64_t set;
+        uint64_t set = 0;
         llmperf_status status = parse_dtypes(row->key, value, &set, error);
-        if (status == LLMPERF_OK)
-            memcpy(field, &set, sizeof set);
+        memcpy(field, &set, sizeof set);
         return status;
     }
     double number;

@@ -91,6 +91,10 @@ static bool check_workload(const llmperf_workload *w, llmperf_error *error)
                      w->confidence);
         ok = false;
     }
+    if (!(w->moe_skew >= 0 && w->moe_skew <= 10)) {
+        llmperf_fail(error, LLMPERF_E_USAGE, "moe-skew is %g; 0 to 10 is allowed", w->moe_skew);
+        ok = false;
+    }
     if (!(w->reserve_bytes >= 0 && w->tpot_s >= 0 && w->ttft_s >= 0 && w->price_usd_per_h >= 0)) {
         llmperf_fail(error, LLMPERF_E_USAGE,
                      "reserve, tpot, ttft and price must not be negative");

@@ -188,15 +188,15 @@ static void from_format(const explainer *e, const symbol_info *info, llmperf_exp
     else if (strcmp(name, "c") == 0)
         dtype = c->workload.kv_dtype;
     else if (strcmp(name, "w_e") == 0 || (strcmp(name, "w_h") == 0 && c->model->tied))
-        dtype = (llmperf_dtype)c->weight_dtype[LLMPERF_WEIGHT_EMBEDDING];
+        dtype = (llmperf_dtype)c->outside.dtype[LLMPERF_WEIGHT_EMBEDDING];
     else if (strcmp(name, "w_h") == 0)
-        dtype = (llmperf_dtype)c->weight_dtype[LLMPERF_WEIGHT_HEAD];
+        dtype = (llmperf_dtype)c->outside.dtype[LLMPERF_WEIGHT_HEAD];
     else if (strcmp(name, "w_n") == 0)
-        dtype = (llmperf_dtype)c->weight_dtype[LLMPERF_WEIGHT_OTHER];
+        dtype = (llmperf_dtype)c->outside.dtype[LLMPERF_WEIGHT_OTHER];
     else if (strcmp(name, "w_f") == 0)
-        dtype = (llmperf_dtype)c->weight_dtype[LLMPERF_WEIGHT_MLP];
+        dtype = (llmperf_dtype)c->layer[0].dtype[LLMPERF_WEIGHT_MLP];
     else
-        dtype = (llmperf_dtype)c->weight_dtype[LLMPERF_WEIGHT_ATTENTION];
+        dtype = (llmperf_dtype)c->layer[0].dtype[LLMPERF_WEIGHT_ATTENTION];
     input->unit = LLMPERF_UNIT_BYTES;
     bool follows = strcmp(name, "c") == 0 && !c->model->kv_dtype;
     const char *bits = llmperf_dtype_name(dtype);
@@ -525,9 +525,9 @@ static void weight_terms(explainer *e, bool bytes)
     const llmperf_model *model = e->c->model;
     weight_term(e, "token embeddings", "$V $e", "$w_e", bytes);
     if (model->position_embeddings > 0)
-        weight_term(e, "position embeddings", "positions h $one", "$w_e", bytes);
+        weight_term(e, "position embeddings", "positions h", "$w_e", bytes);
     if (model->embedding_dim != model->hidden)
-        weight_term(e, "embedding projections", "2 e h $one", "$w_e", bytes);
+        weight_term(e, "embedding projections", "2 e h", "$w_e", bytes);
     for (int i = 0; i < model->layer_kind_count; i++)
         layer_weight_terms(e, i, bytes);
     int norms = model->final_norm + model->embedding_norm;
@@ -1537,5 +1537,1068 @@ static void explain_fitting_context(explainer *e)
         name_field(e, "max_context", (double)e->p->memory.max_context_tokens, LLMPERF_UNIT_TOKENS,
                    "longest sequence at this batch", "memory.max_context_tokens");
         fill_result(e, "max_context", (double)e->p->fitting_context);
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------ */
+
+#define MODEL_ROW(name, text, unit, function)                                                      \
+    {"model." name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, false, function}
+#define WORKLOAD_ROW(name, text, unit, function)                                                   \
+    {"workload." name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, false, function}
+#define ROW(name, text, unit, function)                                                            \
+    {name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, true, function}
+#define TIME_ROW(name, text, function)                                                             \
+    {name, text, LLMPERF_UNIT_S, FIELD_TIME, true, function}
+#define RATE_ROW(name, text, function)                                                             \
+    {name, text, LLMPERF_UNIT_TOKENS_PER_S, FIELD_RATE, true, function}
+#define CROSSING_ROW(name, text, function)                                                         \
+    {"compute_bound_batch." name, text, LLMPERF_UNIT_SEQUENCES, FIELD_CROSSING, true, function}
+
+static const field_row FIELDS[] = {
+    MODEL_ROW("params", "parameters, without MTP layers", WEIGHTS, explain_params),
+    MODEL_ROW("mtp_params", "parameters of MTP layers", WEIGHTS, explain_zero),
+    MODEL_ROW("active_params", "parameters that a token passes", WEIGHTS, explain_active),
+    MODEL_ROW("active_params_no_embed", "active parameters without embedding tables", WEIGHTS,
+              explain_active_no_embed),
+    MODEL_ROW("active_params_no_embed_head", "active parameters without embedding and LM head",
+              WEIGHTS, explain_active_no_embed_head),
+    MODEL_ROW("weight_bytes", "all weights of the model", BYTES, explain_model_weight_bytes),
+    MODEL_ROW("kv_bytes_per_token", "KV cache of one more token, below every window", BYTES,
+              explain_kv_per_token),
+    MODEL_ROW("kv_bytes_per_token_long", "KV cache of one more token, beyond all windows", BYTES,
+              explain_kv_per_token_long),
+    MODEL_ROW("index_bytes_per_token", "index keys of sparse attention", BYTES, explain_zero),
+    MODEL_ROW("state_bytes", "recurrent state of a sequence", BYTES, explain_zero),
+    MODEL_ROW("layers", "layers of all shapes", COUNT, explain_layers),
+    MODEL_ROW("hidden", "hidden size h", COUNT, explain_hidden),
+    MODEL_ROW("heads", "attention heads n", COUNT, explain_heads),
+    MODEL_ROW("kv_heads", "KV heads n_kv", COUNT, explain_kv_heads),
+    MODEL_ROW("head_dim", "head size d", COUNT, explain_head_dim),
+    MODEL_ROW("ffn", "FFN width f", COUNT, explain_ffn),
+    MODEL_ROW("vocab", "vocabulary V", COUNT, explain_vocab),
+    MODEL_ROW("max_context", "trained context", TOKENS, explain_max_context),
+
+    WORKLOAD_ROW("batch", "sequences decoded together", SEQUENCES, explain_batch),
+    WORKLOAD_ROW("prompt_tokens", "prompt of each sequence", TOKENS, explain_prompt),
+    WORKLOAD_ROW("generate_tokens", "new tokens of each sequence", TOKENS, explain_generate),
+    WORKLOAD_ROW("cached_tokens", "prompt tokens that a prefix cache holds", TOKENS,
+                 explain_cached),
+    WORKLOAD_ROW("context_tokens", "tokens cached when a decode step starts", TOKENS,
+                 explain_context),
+    WORKLOAD_ROW("chunk_tokens", "most prefill tokens in a step", TOKENS, explain_chunk),
+    WORKLOAD_ROW("query_tokens", "query tokens of a sequence in a decode step", TOKENS,
+                 explain_query),
+    WORKLOAD_ROW("tp", "tensor-parallel devices", COUNT, explain_tp),
+    WORKLOAD_ROW("memory_utilization_frac", "engine's share of usable memory", FRACTION,
+                 explain_utilization),
+    WORKLOAD_ROW("reserve_bytes", "memory of context and libraries", BYTES, explain_reserve),
+    WORKLOAD_ROW("kv_block_tokens", "tokens of a KV cache block", TOKENS, explain_block),
+    WORKLOAD_ROW("confidence_frac", "coverage of intervals", FRACTION, explain_confidence),
+    WORKLOAD_ROW("tpot_target_s", "target time per output token", S, explain_tpot_target),
+    WORKLOAD_ROW("ttft_target_s", "target time to first token", S, explain_ttft_target),
+    WORKLOAD_ROW("price_usd_per_h", "price of one device, as given", USD_PER_H, explain_price),
+
+    ROW("memory.weight_bytes", "weights on one device", BYTES, explain_weight_bytes),
+    ROW("memory.kv_bytes", "KV cache of all sequences at full length, on one device", BYTES,
+        explain_kv_bytes),
+    ROW("memory.state_bytes", "recurrent state of all sequences", BYTES, explain_zero),
+    ROW("memory.activation_bytes", "tensors of the largest step, on one device", BYTES,
+        explain_activation_bytes),
+    ROW("memory.reserved_bytes", "memory kept free on one device", BYTES, explain_reserved),
+    ROW("memory.total_bytes", "memory asked for on one device", BYTES, explain_total),
+    ROW("memory.capacity_bytes", "usable memory of one device", BYTES, explain_capacity),
+    ROW("memory.max_batch", "largest batch that fits", SEQUENCES, explain_max_batch),
+    ROW("memory.max_context_tokens", "longest sequence that fits at this batch", TOKENS,
+        explain_max_context_tokens),
+
+    TIME_ROW("prefill.time_s", "prefill of all prompts", explain_prefill_time),
+    ROW("prefill.flop", "FLOP of the whole prefill, on one device", FLOP, explain_prefill_flop),
+    ROW("prefill.bytes", "bytes that the whole prefill moves, on one device", BYTES,
+        explain_prefill_bytes),
+    RATE_ROW("prefill.tokens_per_s", "prompt tokens per second", explain_prefill_rate),
+    ROW("prefill.steps", "steps of the prefill", COUNT, explain_steps),
+
+    TIME_ROW("decode.time_s", "one decode step at mean context", explain_decode_time),
+    ROW("decode.flop", "FLOP of a decode step, on one device", FLOP, explain_decode_flop),
+    ROW("decode.bytes", "bytes that a decode step moves, on one device", BYTES,
+        explain_decode_bytes),
+    RATE_ROW("decode.tokens_per_s", "output tokens per second of all sequences",
+             explain_decode_rate),
+    RATE_ROW("decode.tokens_per_s_per_seq", "output tokens per second of one sequence",
+             explain_rate_per_seq),
+    ROW("decode.share.dense", "weight GEMMs' share of a decode step", FRACTION,
+        explain_share_dense),
+    ROW("decode.share.attention", "attention's share of a decode step", FRACTION,
+        explain_share_attention),
+    ROW("decode.share.other", "share of norms and the like", FRACTION, explain_share_other),
+    ROW("decode.share.launch", "share of launches", FRACTION, explain_share_launch),
+    ROW("decode.share.link", "share of communication", FRACTION, explain_share_link),
+    ROW("decode.share.host", "share of the host", FRACTION, explain_share_host),
+
+    TIME_ROW("ttft_s", "time to first token: one prompt on an idle server", explain_ttft),
+    TIME_ROW("ttft_batch_s", "time until all prompts have their first token", explain_ttft_batch),
+    TIME_ROW("tpot_s", "time per output token", explain_tpot),
+    TIME_ROW("e2e_s", "time of a whole request", explain_e2e),
+
+    CROSSING_ROW("datasheet.dense", "batch from which on the dense layers are compute-bound",
+                 explain_dense),
+    CROSSING_ROW("datasheet.step", "batch from which on the whole step is compute-bound",
+                 explain_step),
+    /* the operators' rows are found by name; the table lists them once */
+    CROSSING_ROW("datasheet.per_op.*", "batch from which on a dense operator is compute-bound",
+                 NULL),
+    CROSSING_ROW("calibrated.dense", "the same with what the calibration reaches",
+                 explain_dense_calibrated),
+    CROSSING_ROW("calibrated.step", "the same with what the calibration reaches",
+                 explain_step_calibrated),
+    CROSSING_ROW("calibrated.per_op.*", "the same with what the calibration reaches", NULL),
+    ROW("compute_bound_batch.memory_limit", "largest batch that memory holds", SEQUENCES,
+        explain_memory_limit),
+    ROW("latency_knee_batch", "batch at which TPOT has risen by 10 %", SEQUENCES, explain_knee),
+    ROW("batching.batch", "batch at which attention's toll is taken", SEQUENCES,
+        explain_batching_batch),
+    ROW("batching.attention_takes_frac", "what attention takes of batching's gain", FRACTION,
+        explain_taken),
+    ROW("batching.attention_takes_at_4x_context_frac", "the same at four times the context",
+        FRACTION, explain_taken_long),
+    ROW("max_batch_at_tpot", "largest batch within the TPOT target", SEQUENCES,
+        explain_max_batch_at_tpot),
+    ROW("cost_usd_per_mtok", "USD per million output tokens", USD, explain_cost),
+    ROW("energy_wh_per_mtok", "energy per million output tokens", WH, explain_energy),
+    ROW("would_fit.tp", "smallest tp that would fit", COUNT, explain_fitting_tp),
+    ROW("would_fit.context_tokens", "longest sequence that would fit", TOKENS,
+        explain_fitting_context),
+};
+
+enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
+
+int llmperf_explain_field_count(void) { return FIELD_COUNT; }
+
+llmperf_explain_field llmperf_explain_field_at(int index)
+{
+    const field_row *row = &FIELDS[index < 0 || index >= FIELD_COUNT ? 0 : index];
+    return (llmperf_explain_field){row->path, row->meaning, row->unit, row->needs_hw};
+}
+
+/* ---- operators ------------------------------------------------------------------------------------------------------- */
+
+static llmperf_unit unit_of_quantity(op_quantity quantity)
+{
+    switch (quantity) {
+    case OP_REPEAT:
+    case OP_M:
+    case OP_N:
+    case OP_K:
+        return LLMPERF_UNIT_COUNT;
+    case OP_FLOP:
+        return LLMPERF_UNIT_FLOP;
+    case OP_INTENSITY:
+        return LLMPERF_UNIT_FLOP_PER_BYTE;
+    default:
+        return LLMPERF_UNIT_BYTES;
+    }
+}
+
+static void name_link(explainer *e, int64_t devices)
+{
+    const llmperf_hw *hw = e->c->hw;
+    const llmperf_link *link = llmperf_hw_link(hw, devices);
+    llmperf_hw_field field = link == &hw->link    ? LLMPERF_HW_LINK
+                             : link == &hw->nodes ? LLMPERF_HW_NODES
+                                                  : LLMPERF_HW_PCIE;
+    char meaning[64];
+    put_text(meaning, sizeof meaning, "%s bandwidth per direction", link->kind);
+    name_hardware(e, "link_bytes_per_s", link->bytes_per_s, LLMPERF_UNIT_BYTES_PER_S, meaning,
+                  field);
+    put_text(meaning, sizeof meaning, "%s latency", link->kind);
+    name_hardware(e, "latency", link->latency_s, LLMPERF_UNIT_S, meaning, field);
+    llmperf_explain_input *latency = &e->named[e->named_count - 1];
+    if (link->latency_assumed) {
+        latency->assumed = true;
+        latency->confidence = LLMPERF_CONFIDENCE_NONE;
+        put_text(latency->source, sizeof latency->source,
+                 "a default of its kind: %.80s does not say", hw->name);
+    }
+}
+
+/* Time of one launch: the roofline, or what the calibration makes of it. */
+static void explain_op_time(explainer *e, const llmperf_op *op)
+{
+    llmperf_time t;
+    double value = llmperf_time_op(op, e->c->hw, e->c->calib, &t, NULL);
+    e->x->result.unit = LLMPERF_UNIT_S;
+    if (e->c->calib) {
+        add_step(e, "compute_s", NULL, LLMPERF_UNIT_S, t.compute_s);
+        add_step(e, "memory_s", NULL, LLMPERF_UNIT_S, t.memory_s);
+        add_step(e, "serial_s", NULL, LLMPERF_UNIT_S, t.serial_s);
+        add_step(e, "work_s", NULL, LLMPERF_UNIT_S, t.work_s);
+        add_step(e, "launch_s", NULL, LLMPERF_UNIT_S, t.launch_s);
+        add_step(e, "link_s", NULL, LLMPERF_UNIT_S, t.link_s);
+        fill_rule(e, value,
+                  op->kind == LLMPERF_KIND_COLLECTIVE
+                      ? "norm of launch and link time, as calibrated"
+                      : "launch + norm of compute, memory, serial and work time, as calibrated");
+    } else if (op->kind == LLMPERF_KIND_COLLECTIVE) {
+        name_value(e, "link_bytes", op->link_bytes, LLMPERF_UNIT_BYTES, "bytes over the link");
+        name_link(e, op->devices);
+        fill_result(e, "latency + link_bytes / link_bytes_per_s", value);
+    } else {
+        name_bandwidth(e);
+        name_value(e, "bytes", op->bytes, LLMPERF_UNIT_BYTES, "bytes moved");
+        if (op->flop > 0) {
+            name_peak(e, (llmperf_dtype)op->dtype);
+            name_value(e, "flop", op->flop, LLMPERF_UNIT_FLOP, "FLOP");
+            add_step(e, "compute_s", "flop / P", LLMPERF_UNIT_S, t.compute_s);
+        }
+        add_step(e, "memory_s", "bytes / BW", LLMPERF_UNIT_S, t.memory_s);
+        fill_result(e, op->flop > 0 ? "max(flop / P, bytes / BW)" : "bytes / BW", value);
+    }
+    llmperf_note(&e->x->notes, "bound by %s", llmperf_bound_name((llmperf_bound)t.bound));
+    add_step(e, "all launches", NULL, LLMPERF_UNIT_S, op->repeat * value);
+}
+
+static void explain_op_row(explainer *e, const op_formulas *row)
+{
+    const llmperf_op *op = &row->op;
+    e->scope.layer = &e->c->model->layers[row->layer];
+    for (int q = OP_M; q < OP_QUANTITY_COUNT; q++)
+        if (row->text[q][0])
+            add_step(e, op_quantity_name((op_quantity)q), row->text[q],
+                     unit_of_quantity((op_quantity)q), op_quantity_of(op, (op_quantity)q));
+    add_step(e, "launches in the step", row->text[OP_REPEAT], LLMPERF_UNIT_COUNT, op->repeat);
+    if (e->c->hw) {
+        explain_op_time(e, op);
+        return;
+    }
+    op_quantity shown = op->flop > 0 ? OP_FLOP : op->bytes > 0 ? OP_BYTES : OP_LINK_BYTES;
+    e->x->result.unit = (uint8_t)unit_of_quantity(shown);
+    fill_result(e, row->text[shown], op_quantity_of(op, shown));
+}
+
+static bool same_launch(const op_formulas *a, const op_formulas *b)
+{
+    llmperf_op copy = a->op;
+    copy.repeat = b->op.repeat;
+    return memcmp(&copy, &b->op, sizeof copy) == 0;
+}
+
+/* The operators of the step as words, for a message. */
+static void list_operators(const op_formulas *rows, int count, char *buffer, size_t size)
+{
+    bool seen[LLMPERF_OP_COUNT] = {false};
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int i = 0; i < count && used + 32 < size; i++) {
+        if (!seen[rows[i].id])
+            used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
+                                     llmperf_op_name((llmperf_op_id)rows[i].id));
+        seen[rows[i].id] = true;
+    }
+}
+
+/* `which`: of the different launches under one name, from 1. */
+static llmperf_status explain_operator(explainer *e, llmperf_op_id id, int which,
+                                       llmperf_error *error)
+{
+    const llmperf_case *c = e->c;
+    const char *phase = e->scope.decode ? "a decode step" : "prefill";
+    llmperf_explanation *x = e->x;
+    op_formulas *rows = malloc((OP_FORMULAS_MAX + LLMPERF_LAYER_KINDS_MAX * 4) * sizeof *rows);
+    op_formulas *found = rows ? rows + OP_FORMULAS_MAX : NULL;
+    int count = 0, distinct = 0;
+    for (int kind = 0; rows && kind < c->model->layer_kind_count && count >= 0; kind++) {
+        count = symbolic_ops(c, e->scope.decode, kind, rows);
+        for (int i = 0; i < count; i++) {
+            int known = 0;
+            if (rows[i].id != id || rows[i].op.repeat == 0)
+                continue;
+            while (known < distinct && !same_launch(&found[known], &rows[i]))
+                known++;
+            if (known == distinct && distinct < LLMPERF_LAYER_KINDS_MAX * 4)
+                found[distinct++] = rows[i];
+        }
+    }
+    llmperf_status status = LLMPERF_OK;
+    if (!rows || count < 0) {
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    } else if (distinct == 0) {
+        char words[512];
+        list_operators(rows, count, words, sizeof words);
+        status = llmperf_fail(error, LLMPERF_E_USAGE, "%s of %s has no '%s' as asked; it has %s",
+                              phase, c->model->name, llmperf_op_name(id), words);
+    } else if (which > distinct) {
+        status = llmperf_fail(error, LLMPERF_E_USAGE,
+                              "'%s:%d': only %d of that name differ; 1 to %d is allowed",
+                              llmperf_op_name(id), which, distinct, distinct);
+    } else {
+        const op_formulas *row = &found[which - 1];
+        x->is_operator = true;
+        put_text(x->meaning, sizeof x->meaning, "%s of %s, one launch on one device%s%s", row->label,
+                 e->scope.decode ? "a decode step" : "a prefill of all prompts in one step",
+                 c->hw ? ": time" : "", c->hw ? "" : ", counted");
+        put_text(x->result.name, sizeof x->result.name, "%s", llmperf_op_name(id));
+        explain_op_row(e, row);
+        if (distinct > 1)
+            llmperf_note(&x->notes, "%d launches under this name differ in shape or place; this is "
+                                    "%s:%d, the others %s:1 to %s:%d",
+                         distinct, llmperf_op_name(id), which, llmperf_op_name(id),
+                         llmperf_op_name(id), distinct);
+    }
+    free(rows);
+    return status;
+}
+
+/* ---- finding what a name means ------------------------------------------------------------------------------------------ */
+
+enum { WORDS_MAX = 16, MATCHES_MAX = 8 };
+
+/* What a name resolves to. */
+typedef struct target_of_name {
+    const field_row *field;
+    llmperf_op_id op; /* an operator, or of a compute-bound batch; LLMPERF_OP_COUNT = none */
+    bool is_crossing, calibrated;
+    int which;
+    part part;
+} target_of_name;
+
+static const struct {
+    const char *suffix;
+    part part;
+} PARTS[] = {{".value", PART_VALUE}, {".batch", PART_VALUE}, {".low", PART_LOW},
+             {".high", PART_HIGH},   {".exact", PART_EXACT}, {".n", PART_N},
+             {".k", PART_K}};
+
+/* Words of a dotted path; returns their number. */
+static int split(char *text, char **ret_words)
+{
+    int count = 0;
+    for (char *word = text; word && count < WORDS_MAX;) {
+        char *dot = strchr(word, '.');
+        if (dot)
+            *dot++ = '\0';
+        ret_words[count++] = word;
+        word = dot;
+    }
+    return count;
+}
+
+/* How loosely the last word of a name may stand for that of a path. */
+enum { LOOSE_NOT, LOOSE_UNIT, LOOSE_PART, LOOSE_COUNT };
+
+static bool word_stands_for(const char *word, const char *whole, int loose)
+{
+    static const char *const units[] = {"_s",     "_bytes", "_tokens",       "_frac",
+                                        "_batch", "_per_s", "_usd_per_mtok", "_wh_per_mtok"};
+    size_t length = strlen(word);
+    if (strcmp(word, whole) == 0)
+        return true;
+    if (loose == LOOSE_NOT || length == 0)
+        return false;
+    if (strncmp(word, whole, length) == 0)
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+            if (strcmp(whole + length, units[i]) == 0)
+                return true;
+    if (loose < LOOSE_PART)
+        return false;
+    for (const char *at = strstr(whole, word); at; at = strstr(at + 1, word)) {
+        bool begins = at == whole || at[-1] == '_';
+        if (begins && (at[length] == '\0' || at[length] == '_'))
+            return true;
+    }
+    return false;
+}
+
+/* The name's words occur in the path in this order, its last word at the path's end. */
+static bool name_stands_for(const char *name, const char *path, int loose)
+{
+    char name_text[128], path_text[128], *name_words[WORDS_MAX], *path_words[WORDS_MAX];
+    put_text(name_text, sizeof name_text, "%s", name);
+    put_text(path_text, sizeof path_text, "%s", path);
+    int n = split(name_text, name_words), p = split(path_text, path_words);
+    if (n == 0 || p < n || !word_stands_for(name_words[n - 1], path_words[p - 1], loose))
+        return false;
+    int at = 0;
+    for (int i = 0; i < p - 1 && at < n - 1; i++)
+        at += strcmp(name_words[at], path_words[i]) == 0;
+    return at == n - 1;
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Fields that a name may mean, the tightest reading that finds any. */
+static int find_fields(const char *name, const field_row **ret_matches)
+{
+    int count = 0;
+    for (int loose = 0; loose < LOOSE_COUNT && count == 0; loose++)
+        for (int i = 0; i < FIELD_COUNT; i++) {
+            const field_row *row = &FIELDS[i];
+            if (strcmp(name, row->path) == 0) {
+                ret_matches[0] = row;
+                return 1;
+            }
+            /* the datasheet's, unless the calibrated one is asked */
+            bool hidden = !row->explain || (strstr(row->path, ".calibrated.") &&
+                                            !strstr(name, "calibrated"));
+            if (!hidden && count < MATCHES_MAX && name_stands_for(name, row->path, loose))
+                ret_matches[count++] = row;
+        }
+    return count;
+}
+
+static llmperf_op_id parse_operator(const char *text, int *ret_which)
+{
+    char name[64];
+    const char *colon = strrchr(text, ':');
+    double which = 1;
+    put_text(name, sizeof name, "%.*s", (int)(colon ? colon - text : 60), text);
+    if (colon && (!llmperf_parse_double(colon + 1, &which) || which < 1 || which > 1000 ||
+                  which != floor(which)))
+        return LLMPERF_OP_COUNT;
+    *ret_which = (int)which;
+    return llmperf_op_parse(name);
+}
+
+/* "compute_bound_batch.attn.out", with or without datasheet. and per_op. */
+static bool find_crossing(const char *name, target_of_name *target)
+{
+    const char *rest = name;
+    if (!begins_with(rest, "compute_bound_batch."))
+        return false;
+    rest += strlen("compute_bound_batch.");
+    target->calibrated = begins_with(rest, "calibrated.");
+    if (target->calibrated || begins_with(rest, "datasheet."))
+        rest = strchr(rest, '.') + 1;
+    if (begins_with(rest, "per_op."))
+        rest += strlen("per_op.");
+    target->op = parse_operator(rest, &target->which);
+    target->is_crossing = target->op != LLMPERF_OP_COUNT;
+    return target->is_crossing;
+}
+
+static llmperf_status unknown_name(const char *name, llmperf_error *error)
+{
+    const char *words[3 * FIELD_COUNT + LLMPERF_OP_COUNT + 1];
+    int count = 0;
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        const char *last = strrchr(FIELDS[i].path, '.');
+        words[count++] = FIELDS[i].path;
+        if (last && last[1] != '*')
+            words[count++] = last + 1;
+    }
+    for (int i = 0; i < LLMPERF_OP_COUNT; i++)
+        words[count++] = llmperf_op_name((llmperf_op_id)i);
+    words[count] = NULL;
+    const char *near = llmperf_nearest(name, words);
+    llmperf_fail(error, LLMPERF_E_USAGE, "'%s' is neither a field nor an operator%s%s%s", name,
+                 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    /* the known ones, by group, a line each */
+    char line[LLMPERF_TEXT_MAX * 3] = "", group[64] = "";
+    size_t used = 0;
+    for (int i = 0; i <= FIELD_COUNT; i++) {
+        char own[64] = "";
+        const char *path = i < FIELD_COUNT ? FIELDS[i].path : "";
+        const char *dot = strchr(path, '.');
+        put_text(own, sizeof own, "%.*s", (int)(dot ? dot - path : 0), path);
+        if (used > 0 && (i == FIELD_COUNT || strcmp(own, group) != 0)) {
+            llmperf_fail(error, LLMPERF_E_USAGE, "  %s", line);
+            used = 0;
+        }
+        memcpy(group, own, sizeof group);
+        if (i < FIELD_COUNT && used + 64 < sizeof line)
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "",
+                                     path);
+    }
+    used = 0;
+    for (int i = 0; i < LLMPERF_OP_COUNT && used + 32 < sizeof line; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "",
+                                 llmperf_op_name((llmperf_op_id)i));
+    return llmperf_fail(error, LLMPERF_E_USAGE, "  operators: %s", line);
+}
+
+static llmperf_status resolve(const char *name, target_of_name *ret_target, llmperf_error *error)
+{
+    const field_row *matches[MATCHES_MAX];
+    target_of_name target = {.op = LLMPERF_OP_COUNT, .which = 1};
+    char base[128];
+    if (strlen(name) >= sizeof base)
+        return unknown_name("?", error);
+    put_text(base, sizeof base, "%s", strcmp(name, "compute_bound_batch") == 0
+                                          ? "compute_bound_batch.datasheet.dense"
+                                          : name);
+    target.op = parse_operator(base, &target.which);
+    if (target.op != LLMPERF_OP_COUNT) {
+        *ret_target = target;
+        return LLMPERF_OK;
+    }
+    int count = find_crossing(base, &target) ? 0 : find_fields(base, matches);
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS && count == 0 && !target.is_crossing; i++) {
+        size_t length = strlen(base), tail = strlen(PARTS[i].suffix);
+        if (length <= tail || strcmp(base + length - tail, PARTS[i].suffix) != 0)
+            continue;
+        base[length - tail] = '\0';
+        target.part = PARTS[i].part;
+        count = find_crossing(base, &target) ? 0 : find_fields(base, matches);
+        bool op_part = target.part == PART_N || target.part == PART_K;
+        for (int k = 0; k < count; k++) {
+            bool has_part = matches[k]->kind == FIELD_CROSSING
+                                ? !op_part
+                                : matches[k]->kind != FIELD_PLAIN && !op_part &&
+                                      target.part != PART_EXACT;
+            if (!has_part)
+                count = 0;
+        }
+        break;
+    }
+    if (count > 1) {
+        char words[LLMPERF_TEXT_MAX] = "";
+        size_t used = 0;
+        for (int i = 0; i < count && used + 64 < sizeof words; i++)
+            used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "",
+                                     matches[i]->path);
+        return llmperf_fail(error, LLMPERF_E_USAGE, "'%s' is ambiguous: %s", name, words);
+    }
+    if (count == 0 && !target.is_crossing)
+        return unknown_name(name, error);
+    target.field = count == 1 ? matches[0] : NULL;
+    *ret_target = target;
+    return LLMPERF_OK;
+}
+
+/* The compute-bound batch of one operator; the field's name in full. */
+static llmperf_status explain_crossing(explainer *e, const target_of_name *target,
+                                       llmperf_error *error)
+{
+    const llmperf_crossings *all = target->calibrated ? &e->p->calibrated : &e->p->datasheet;
+    llmperf_explanation *x = e->x;
+    int seen = 0;
+    put_text(x->result.name, sizeof x->result.name, "compute_bound_batch.%s.%s",
+             target->calibrated ? "calibrated" : "datasheet", llmperf_op_name(target->op));
+    put_text(x->meaning, sizeof x->meaning, "batch from which on %s is compute-bound",
+             llmperf_op_name(target->op));
+    x->result.unit =
+        target->part == PART_N || target->part == PART_K ? LLMPERF_UNIT_COUNT
+                                                         : LLMPERF_UNIT_SEQUENCES;
+    if (target->calibrated && !calibrated_or_none(e))
+        return LLMPERF_OK;
+    const llmperf_op_crossing *one = NULL;
+    for (int i = 0; i < all->op_count; i++)
+        if (all->op[i].id == target->op && ++seen == target->which)
+            one = &all->op[i];
+    if (!one)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "no dense operator '%s'%s in a decode step of %s; 'llmperf layers' "
+                            "lists them",
+                            llmperf_op_name(target->op), seen ? " of that number" : "",
+                            e->c->model->name);
+    explain_op_crossing(e, one, target->calibrated);
+    if (seen > 1)
+        llmperf_note(&x->notes, "%d shapes go by that name; this is %s:%d", seen,
+                     llmperf_op_name(target->op), target->which);
+    return LLMPERF_OK;
+}
+
+llmperf_status llmperf_explain_check(const char *name, llmperf_error *error)
+{
+    target_of_name target;
+    return resolve(name, &target, error);
+}
+
+llmperf_status llmperf_explain(const llmperf_explain_query *query,
+                               llmperf_explanation *ret_explanation, llmperf_error *error)
+{
+    target_of_name target;
+    llmperf_status status = resolve(query->name, &target, error);
+    if (status != LLMPERF_OK)
+        return status;
+    bool needs_hw = target.is_crossing || (target.field && target.field->needs_hw);
+    if (needs_hw && !query->prediction)
+        return llmperf_fail(error, LLMPERF_E_USAGE, "'%s' needs HARDWARE behind the model",
+                            query->name);
+    llmperf_explanation *x = calloc(1, sizeof *x);
+    explainer *e = calloc(1, sizeof *e);
+    if (!x || !e) {
+        free(x);
+        free(e);
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    }
+    e->c = query->c;
+    e->p = query->prediction;
+    e->asked = query->asked;
+    e->x = x;
+    e->part = target.part;
+    bool decode = target.field || target.is_crossing || !query->prefill;
+    e->scope = (symbol_scope){.c = e->c, .layer = &e->c->model->layers[0], .decode = decode};
+    x->exists = true;
+    x->result.evaluated = NAN;
+    if (target.is_crossing) {
+        status = explain_crossing(e, &target, error);
+    } else if (target.op != LLMPERF_OP_COUNT) {
+        status = explain_operator(e, target.op, target.which, error);
+    } else {
+        const field_row *row = target.field;
+        static const char *const ends[] = {"", ".low", ".high", ".exact", "", ""};
+        put_text(x->result.name, sizeof x->result.name, "%s%s", row->path, ends[e->part]);
+        put_text(x->meaning, sizeof x->meaning, "%s%s", row->meaning,
+                 e->part == PART_EXACT             ? ", before it is rounded up"
+                 : row->kind == FIELD_CROSSING     ? ""
+                 : e->part == PART_LOW             ? ", low end"
+                 : e->part == PART_HIGH            ? ", high end"
+                                                   : "");
+        x->result.unit = row->unit;
+        row->explain(e);
+    }
+    if (e->out_of_memory && status == LLMPERF_OK)
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    if (status == LLMPERF_OK)
+        *ret_explanation = *x;
+    free(x);
+    free(e);
+    return status;
+}
+
+/* ---- writers -------------------------------------------------------------------------------------------------------------- */
+
+/* For a person: "1.34 GB". */
+static char *human_value(double value, llmperf_unit unit, char *buffer)
+{
+    switch (unit) {
+    case LLMPERF_UNIT_S:
+        return human_time(value, buffer);
+    case LLMPERF_UNIT_BYTES: /* of an element: 4.5 bits are 0.5625 bytes */
+        if (value < 1000 && value != floor(value))
+            snprintf(buffer, HUMAN_MAX, "%g B", value);
+        else if (value < 10000)
+            snprintf(buffer, HUMAN_MAX, "%g B", value);
+        else
+            human_bytes(value, buffer);
+        return buffer;
+    case LLMPERF_UNIT_FLOP:
+        return human_flop(value, buffer);
+    case LLMPERF_UNIT_BYTES_PER_S:
+        human_bytes(value, buffer);
+        strncat(buffer, "/s", HUMAN_MAX - strlen(buffer) - 1);
+        return buffer;
+    case LLMPERF_UNIT_FLOP_PER_S:
+        human_flop(value, buffer);
+        strncat(buffer, "/s", HUMAN_MAX - strlen(buffer) - 1);
+        return buffer;
+    case LLMPERF_UNIT_COUNT:
+    case LLMPERF_UNIT_TOKENS:
+    case LLMPERF_UNIT_SEQUENCES:
+    case LLMPERF_UNIT_WEIGHTS:
+        if (value == floor(value) && fabs(value) < 1e7)
+            snprintf(buffer, HUMAN_MAX, "%.0f", value);
+        else if (value != floor(value))
+            snprintf(buffer, HUMAN_MAX, "%.6g", value);
+        else
+            human_count(value, buffer);
+        return buffer;
+    case LLMPERF_UNIT_FRACTION:
+        snprintf(buffer, HUMAN_MAX, "%.4g", value);
+        return buffer;
+    default:
+        return human_number(value, buffer);
+    }
+}
+
+/* With the unit where the number alone does not say it. */
+static void value_words(double value, llmperf_unit unit, char *buffer, size_t size)
+{
+    char human[HUMAN_MAX];
+    bool bare = unit == LLMPERF_UNIT_S || unit == LLMPERF_UNIT_BYTES || unit == LLMPERF_UNIT_FLOP ||
+                unit == LLMPERF_UNIT_BYTES_PER_S || unit == LLMPERF_UNIT_FLOP_PER_S ||
+                unit == LLMPERF_UNIT_COUNT;
+    const char *name = bare ? "" : llmperf_unit_name(unit);
+    human_value(value, unit, human);
+    put_text(buffer, size, "%s%s%s", human, name[0] ? " " : "", name);
+}
+
+/* Numbers at six digits, for a line of text. */
+static void short_numbers(const char *numbers, char *buffer, size_t size)
+{
+    formula f;
+    if (!formula_parse(numbers, NULL, &f) ||
+        !formula_print(&f, FORMULA_NUMBERS, NULL, NULL, buffer, size))
+        put_text(buffer, size, "%s", numbers);
+}
+
+static void put_pair(page *p, const char *label, const char *text)
+{
+    if (p->markdown)
+        fprintf(p->out, "- %s: `%s`\n", label, text);
+    else
+        page_paragraph(p, 11, "  %-8s %s", label, text);
+}
+
+static void put_result(page *p, const llmperf_explanation *x)
+{
+    const llmperf_explain_line *r = &x->result;
+    char text[LLMPERF_FORMULA_MAX], words[96], exact[LLMPERF_DOUBLE_TEXT_MAX];
+    const char *unit = llmperf_unit_name((llmperf_unit)r->unit);
+    if (x->rule[0])
+        put_pair(p, "rule", x->rule);
+    if (r->formula[0])
+        put_pair(p, "formula", r->formula);
+    if (r->numbers[0] && strcmp(r->formula, r->numbers) != 0) {
+        short_numbers(r->numbers, text, sizeof text);
+        put_pair(p, "numbers", text);
+    }
+    if (!x->exists) {
+        put_text(text, sizeof text, "none: %s", x->why);
+        put_pair(p, "value", text);
+        return;
+    }
+    value_words(r->value, (llmperf_unit)r->unit, words, sizeof words);
+    llmperf_format_double(r->value, exact);
+    char rounded[48] = "", whole[64] = "";
+    if (x->rounded_up && r->evaluated == r->evaluated)
+        put_text(rounded, sizeof rounded, "%.6g, rounded up: ", r->evaluated);
+    if (strncmp(words, exact, strlen(exact)) != 0)
+        put_text(whole, sizeof whole, " (%s%s%s)", exact, unit[0] ? " " : "", unit);
+    put_text(text, sizeof text, "%s%s%s", rounded, words, whole);
+    put_pair(p, "value", text);
+}
+
+static void put_steps(page *p, const llmperf_explanation *x)
+{
+    if (x->step_count == 0)
+        return;
+    page_heading(p, "%s", x->is_operator ? "What it computes and moves" : "On the way");
+    for (int i = 0; i < x->step_count; i++) {
+        const llmperf_explain_line *s = &x->steps[i];
+        char words[96], numbers[LLMPERF_FORMULA_MAX];
+        value_words(s->value, (llmperf_unit)s->unit, words, sizeof words);
+        short_numbers(s->numbers, numbers, sizeof numbers);
+        bool plain = strcmp(numbers, s->formula) == 0 || !s->formula[0];
+        const char *equals = s->formula[0] ? " = " : "";
+        if (p->markdown && s->formula[0])
+            fprintf(p->out, "- %s: `%s` = `%s` = %s\n", s->name, s->formula, numbers, words);
+        else if (p->markdown)
+            fprintf(p->out, "- %s: %s\n", s->name, words);
+        else if (plain)
+            page_paragraph(p, 22, "  %-20s%s%s%s", s->name, s->formula, equals, words);
+        else if (strchr(s->formula, ' ')) /* more than a symbol */
+            page_paragraph(p, 22, "  %-20s%s = %s = %s", s->name, s->formula, numbers, words);
+        else
+            page_paragraph(p, 22, "  %-20s%s = %s", s->name, s->formula, words);
+    }
+}
+
+static void put_terms(page *p, const llmperf_explanation *x)
+{
+    enum { SHOWN = 12 };
+    static const char *const headings[] = {"term", "", ">value", ">share"};
+    double rest = 0;
+    if (x->term_count == 0)
+        return;
+    bool by_launch = begins_with(x->terms[0].formula, "launches ");
+    page_heading(p, "The terms");
+    page_table(p, by_launch ? 4 : 3, headings);
+    for (int i = 0; i < x->term_count; i++) {
+        const llmperf_explain_line *t = &x->terms[i];
+        char words[96], share[32], each[96] = "";
+        value_words(t->value, (llmperf_unit)t->unit, words, sizeof words);
+        put_text(share, sizeof share, "%.1f %%",
+                 x->result.value > 0 ? 100 * t->value / x->result.value : 0);
+        if (i >= SHOWN && x->term_count > SHOWN + 1 && by_launch) {
+            rest += t->value;
+            continue;
+        }
+        const char *star = strstr(t->numbers, " * ");
+        double one = 0;
+        if (by_launch && star && llmperf_parse_double(star + 3, &one)) {
+            char human[96];
+            value_words(one, (llmperf_unit)t->unit, human, sizeof human);
+            put_text(each, sizeof each, "%.*s x %s", (int)(star - t->numbers), t->numbers, human);
+        }
+        const char *four[] = {t->name, each, words, share};
+        const char *three[] = {t->name, t->formula, words};
+        page_row(p, by_launch ? four : three);
+    }
+    if (rest > 0) {
+        char words[96], share[32];
+        value_words(rest, (llmperf_unit)x->result.unit, words, sizeof words);
+        put_text(share, sizeof share, "%.1f %%", 100 * rest / x->result.value);
+        const char *cells[] = {"the others", "", words, share};
+        page_row(p, cells);
+    }
+    page_end_table(p);
+}
+
+static void put_inputs(page *p, const llmperf_explanation *x)
+{
+    if (x->input_count == 0)
+        return;
+    page_heading(p, "Inputs");
+    for (int i = 0; i < x->input_count; i++) {
+        const llmperf_explain_input *in = &x->inputs[i];
+        char words[96], trust[48] = "";
+        value_words(in->value, (llmperf_unit)in->unit, words, sizeof words);
+        if (in->assumed)
+            put_text(trust, sizeof trust, " (ASSUMED)");
+        else if (in->origin == LLMPERF_ORIGIN_HARDWARE)
+            put_text(trust, sizeof trust, " (%s)",
+                     llmperf_confidence_name((llmperf_confidence)in->confidence));
+        if (p->markdown)
+            fprintf(p->out, "- `%s` = %s: %s; %s%s\n", in->symbol, words, in->meaning, in->source,
+                    trust);
+        else
+            page_paragraph(p, 22, "  %-8s %*s  %s; %s%s", in->symbol,
+                           strlen(in->symbol) > 8 ? 0 : 9, words, in->meaning, in->source, trust);
+    }
+}
+
+static llmperf_status page_explanation(FILE *out, bool markdown, const llmperf_explanation *x,
+                                       bool color, llmperf_error *error)
+{
+    page p;
+    page_open(&p, out, markdown, color);
+    page_title(&p, "%s: %s", x->result.name, x->meaning);
+    put_result(&p, x);
+    put_steps(&p, x);
+    put_terms(&p, x);
+    put_inputs(&p, x);
+    if (x->notes.count > 0)
+        page_gap(&p);
+    for (int i = 0; i < x->notes.count; i++)
+        page_paragraph(&p, 2, "Note: %s.", x->notes.text[i]);
+    return page_close(&p, error);
+}
+
+static void line_fields(sink *s, const llmperf_explain_line *l)
+{
+    char program[2 * LLMPERF_FORMULA_MAX];
+    formula f;
+    sink_text(s, "name", l->name);
+    bool ok = l->formula[0] && formula_parse(l->formula, NULL, &f) &&
+              formula_print(&f, FORMULA_PROGRAM, NULL, NULL, program, sizeof program);
+    sink_text(s, "formula", ok ? program : NULL);
+    sink_text(s, "numbers", l->numbers[0] ? l->numbers : NULL);
+    sink_number(s, "value", l->value);
+    sink_text(s, "unit", llmperf_unit_name((llmperf_unit)l->unit));
+}
+
+static void input_fields(sink *s, const llmperf_explain_input *in)
+{
+    bool hardware = in->origin == LLMPERF_ORIGIN_HARDWARE && in->confidence;
+    sink_text(s, "origin", llmperf_origin_name((llmperf_origin)in->origin));
+    sink_text(s, "source", in->source);
+    sink_text(s, "confidence",
+              hardware ? llmperf_confidence_name((llmperf_confidence)in->confidence) : NULL);
+    sink_bool(s, "assumed", in->assumed);
+}
+
+static void csv_line(sink *s, const char *kind, const llmperf_explain_line *l, const char *meaning)
+{
+    sink_begin_row(s);
+    sink_text(s, "part", kind);
+    line_fields(s, l);
+    sink_text(s, "meaning", meaning);
+    sink_null(s, "origin");
+    sink_null(s, "source");
+    sink_null(s, "confidence");
+    sink_null(s, "assumed");
+    sink_end_row(s);
+}
+
+static llmperf_status csv_explanation(FILE *out, const llmperf_explanation *x, llmperf_error *error)
+{
+    sink s;
+    sink_open(&s, out, true);
+    csv_line(&s, "result", &x->result, x->meaning);
+    for (int i = 0; i < x->step_count; i++)
+        csv_line(&s, "step", &x->steps[i], NULL);
+    for (int i = 0; i < x->term_count; i++)
+        csv_line(&s, "term", &x->terms[i], NULL);
+    for (int i = 0; i < x->input_count; i++) {
+        const llmperf_explain_input *in = &x->inputs[i];
+        sink_begin_row(&s);
+        sink_text(&s, "part", "input");
+        sink_text(&s, "name", in->symbol);
+        sink_null(&s, "formula");
+        sink_null(&s, "numbers");
+        sink_number(&s, "value", in->value);
+        sink_text(&s, "unit", llmperf_unit_name((llmperf_unit)in->unit));
+        sink_text(&s, "meaning", in->meaning);
+        input_fields(&s, in);
+        sink_end_row(&s);
+    }
+    return sink_close(&s, error);
+}
+
+static void put_head(sink *s)
+{
+    sink_text(s, "llmperf", llmperf_version());
+    sink_integer(s, "schema", LLMPERF_JSON_SCHEMA);
+}
+
+static void put_notes(sink *s, const llmperf_notes *notes)
+{
+    sink_begin_array(s, "notes");
+    for (int i = 0; notes && i < notes->count; i++)
+        sink_text(s, NULL, notes->text[i]);
+    sink_end_array(s);
+    sink_begin_array(s, "not_modelled");
+    sink_end_array(s);
+}
+
+static llmperf_status json_explanation(FILE *out, const llmperf_explanation *x,
+                                       llmperf_error *error)
+{
+    sink s;
+    const struct {
+        const char *key;
+        int count;
+        const llmperf_explain_line *lines;
+    } lists[] = {{"steps", x->step_count, x->steps}, {"terms", x->term_count, x->terms}};
+    sink_open(&s, out, false);
+    sink_begin_object(&s, NULL);
+    put_head(&s);
+    line_fields(&s, &x->result);
+    sink_text(&s, "kind", x->is_operator ? "operator" : "field");
+    sink_text(&s, "meaning", x->meaning);
+    sink_text(&s, "why", x->exists ? NULL : x->why);
+    sink_text(&s, "rule", x->rule[0] ? x->rule : NULL);
+    sink_bool(&s, "rounded_up", x->rounded_up);
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        sink_begin_array(&s, lists[k].key);
+        for (int i = 0; i < lists[k].count; i++) {
+            sink_begin_object(&s, NULL);
+            line_fields(&s, &lists[k].lines[i]);
+            sink_end_object(&s);
+        }
+        sink_end_array(&s);
+    }
+    sink_begin_array(&s, "inputs");
+    for (int i = 0; i < x->input_count; i++) {
+        const llmperf_explain_input *in = &x->inputs[i];
+        sink_begin_object(&s, NULL);
+        sink_text(&s, "symbol", in->symbol);
+        sink_text(&s, "meaning", in->meaning);
+        sink_number(&s, "value", in->value);
+        sink_text(&s, "unit", llmperf_unit_name((llmperf_unit)in->unit));
+        input_fields(&s, in);
+        sink_end_object(&s);
+    }
+    sink_end_array(&s);
+    put_notes(&s, &x->notes);
+    sink_end_object(&s);
+    return sink_close(&s, error);
+}
+
+typedef enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MD, FORM_UNKNOWN } form;
+
+static form form_of(const char *format, llmperf_error *error)
+{
+    static const char *const names[] = {"text", "json", "csv", "md"};
+    for (int i = 0; i < FORM_UNKNOWN; i++)
+        if (strcmp(format ? format : "text", names[i]) == 0)
+            return (form)i;
+    llmperf_fail(error, LLMPERF_E_USAGE,
+                 "format '%s' is not known here; text, json, csv, md are allowed", format);
+    return FORM_UNKNOWN;
+}
+
+llmperf_status llmperf_write_explanation(FILE *out, const char *format,
+                                         const llmperf_explanation *explanation,
+                                         const llmperf_text_style *style, llmperf_error *error)
+{
+    switch (form_of(format, error)) {
+    case FORM_JSON:
+        return json_explanation(out, explanation, error);
+    case FORM_CSV:
+        return csv_explanation(out, explanation, error);
+    case FORM_MD:
+        return page_explanation(out, true, explanation, false, error);
+    case FORM_TEXT:
+        return page_explanation(out, false, explanation, style && style->color, error);
+    default:
+        return LLMPERF_E_USAGE;
+    }
+}
+
+static void list_row(sink *s, const char *name, const char *kind, const char *unit, bool needs_hw,
+                     const char *meaning)
+{
+    sink_begin_row(s);
+    if (!s->csv)
+        sink_begin_object(s, NULL);
+    sink_text(s, "name", name);
+    sink_text(s, "kind", kind);
+    sink_text(s, "unit", unit);
+    sink_bool(s, "needs_hardware", needs_hw);
+    sink_text(s, "meaning", meaning);
+    if (!s->csv)
+        sink_end_object(s);
+    sink_end_row(s);
+}
+
+static llmperf_status record_list(FILE *out, bool csv, llmperf_error *error)
+{
+    sink s;
+    sink_open(&s, out, csv);
+    if (!csv) {
+        sink_begin_object(&s, NULL);
+        put_head(&s);
+        sink_begin_array(&s, "fields");
+    }
+    for (int i = 0; i < FIELD_COUNT; i++)
+        list_row(&s, FIELDS[i].path, "field", llmperf_unit_name((llmperf_unit)FIELDS[i].unit),
+                 FIELDS[i].needs_hw, FIELDS[i].meaning);
+    for (int i = 0; i < LLMPERF_OP_COUNT; i++)
+        list_row(&s, llmperf_op_name((llmperf_op_id)i), "operator", "s", false,
+                 "one launch: shape, FLOP, bytes, time");
+    if (!csv) {
+        sink_end_array(&s);
+        put_notes(&s, NULL);
+        sink_end_object(&s);
+    }
+    return sink_close(&s, error);
+}
+
+static llmperf_status page_list(FILE *out, bool markdown, bool color, llmperf_error *error)
+{
+    static const char *const headings[] = {"field", "meaning"};
+    page p;
+    char words[LLMPERF_TEXT_MAX * 2] = "";
+    size_t used = 0;
+    page_open(&p, out, markdown, color);
+    page_title(&p, "What `llmperf explain` can explain");
+    page_paragraph(&p, 0, "The end of a path will do where only one fits (kv_bytes, tpot). Times "
+                          "and rates also have .low and .high, batches .exact; * stands for a "
+                          "dense operator.");
+    page_gap(&p);
+    page_table(&p, 2, headings);
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        const char *cells[] = {FIELDS[i].path, FIELDS[i].meaning};
+        page_row(&p, cells);
+    }
+    page_end_table(&p);
+    for (int i = 0; i < LLMPERF_OP_COUNT && used + 32 < sizeof words; i++)
+        used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "",
+                                 llmperf_op_name((llmperf_op_id)i));
+    page_heading(&p, "Operators (--phase prefill or decode)");
+    page_paragraph(&p, 2, "  %s", words);
+    return page_close(&p, error);
+}
+
+llmperf_status llmperf_write_explain_list(FILE *out, const char *format,
+                                          const llmperf_text_style *style, llmperf_error *error)
+{
+    switch (form_of(format, error)) {
+    case FORM_JSON:
+        return record_list(out, false, error);
+    case FORM_CSV:
+        return record_list(out, true, error);
+    case FORM_MD:
+        return page_list(out, true, false, error);
+    case FORM_TEXT:
+        return page_list(out, false, style && style->color, error);
+    default:
+        return LLMPERF_E_USAGE;
     }
 }

@@ -63,6 +63,11 @@ static void wrap(page *p, int indent, const char *text)
         memcpy(word, text, length);
         word[length] = '\0';
         int width = width_of(word);
+        if (width > PAGE_WIDTH - indent) { /* a path without blanks: broken where the line ends */
+            width = PAGE_WIDTH - indent;
+            word[width] = '\0';
+            end = text + width;
+        }
         if (column > indent && column + 1 + width > PAGE_WIDTH) {
             fprintf(p->out, "\n%*s", indent, "");
             column = indent;
@@ -73,7 +78,7 @@ static void wrap(page *p, int indent, const char *text)
         first = false;
         fputs(word, p->out);
         column += width;
-        text = *end ? end + 1 : end;
+        text = *end == ' ' ? end + 1 : end;
     }
     fputc('\n', p->out);
 }
@@ -173,6 +178,28 @@ static void put_cell(page *p, const char *text, int width, bool right, bool last
         fprintf(p->out, "%s%*s", text, last || pad < 0 ? 0 : pad, "");
 }
 
+/* A text from `column` on, its further lines beginning there too. */
+static void hang(page *p, int column, const char *text)
+{
+    int at = column;
+    while (*text) {
+        int length = (int)strcspn(text, " ");
+        char word[PAGE_CELL_MAX * 4];
+        snprintf(word, sizeof word, "%.*s", length, text);
+        int width = width_of(word);
+        if (at > column && at + 1 + width > PAGE_WIDTH) {
+            fprintf(p->out, "\n%*s", column, "");
+            at = column;
+        } else if (at > column) {
+            fputc(' ', p->out);
+            at++;
+        }
+        fputs(word, p->out);
+        at += width;
+        text += length + (text[length] == ' ');
+    }
+}
+
 static void end_markdown_table(page *p)
 {
     for (int i = 0; i < p->columns; i++)
@@ -213,15 +240,30 @@ void page_end_table(page *p)
             width[i] = w > width[i] ? w : width[i];
         }
     }
+    /* a table that is too wide stands closer; words in its last column wrap */
+    int total = 0, gap = 2, indent = 2;
+    for (int i = 0; i < p->columns; i++)
+        total += width[i];
+    if (indent + total + gap * (p->columns - 1) > PAGE_WIDTH)
+        gap = 1;
+    if (indent + total + gap * (p->columns - 1) > PAGE_WIDTH)
+        indent = 0;
     for (int r = headed ? -1 : 0; r < p->rows; r++) {
-        fputs("  ", p->out);
+        fprintf(p->out, "%*s", indent, "");
         /* cells behind the last filled one are left out: no trailing blanks */
         int last = p->columns - 1;
         while (last > 0 && !(r < 0 ? p->heading[last] : cell(p, r, last))[0])
             last--;
+        int column = indent;
         for (int i = 0; i <= last; i++) {
             if (i > 0)
-                fputs("  ", p->out);
+                fprintf(p->out, "%*s", gap, "");
+            column += i > 0 ? gap : 0;
+            if (i == p->columns - 1 && !p->right[i] && r >= 0) {
+                hang(p, column, cell(p, r, i));
+                continue;
+            }
+            column += width[i];
             put_cell(p, r < 0 ? p->heading[i] : cell(p, r, i), width[i], p->right[i], i == last);
         }
         fputc('\n', p->out);

@@ -7,7 +7,7 @@
 
 #include "llmperf/base.h"
 
-enum { PAGE_WIDTH = 80, PAGE_COLUMNS_MAX = 10, PAGE_CELL_MAX = 96 };
+enum { PAGE_WIDTH = 80, PAGE_COLUMNS_MAX = 10, PAGE_CELL_MAX = 224 };
 
 typedef struct page {
     FILE *out;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llmperf/spec.h"
@@ -31,54 +32,59 @@ static const char *const EXAMPLES[] = {
     [QUANTITY_USD_PER_H] = "2.5 USD/h",
 };
 
+/* A decimal prefix is an exponent, so that "66.9 TFLOP/s" is the double nearest to 66.9e12 and not
+ * a rounded product; a binary one is an exact factor. */
 typedef struct prefix_row {
     const char *text;
-    double factor;
+    double binary; /* 0 = decimal */
+    int exponent;
 } prefix_row;
 
 /* Binary ones first: "Ki" must not be read as "K". */
 static const prefix_row PREFIXES[] = {
-    {"Ki", 1024.0},
-    {"Mi", 1048576.0},
-    {"Gi", 1073741824.0},
-    {"Ti", 1099511627776.0},
-    {"k", 1e3},
-    {"K", 1e3},
-    {"M", 1e6},
-    {"G", 1e9},
-    {"T", 1e12},
-    {"P", 1e15},
-    {"E", 1e18},
-    {"m", 1e-3},
-    {"u", 1e-6},
-    {"\xc2\xb5", 1e-6},
-    {"n", 1e-9},
-    {"", 1},
+    {"Ki", 1024.0, 0},       {"Mi", 1048576.0, 0}, {"Gi", 1073741824.0, 0},
+    {"Ti", 1099511627776.0, 0}, {"k", 0, 3},       {"K", 0, 3},
+    {"M", 0, 6},             {"G", 0, 9},          {"T", 0, 12},
+    {"P", 0, 15},            {"E", 0, 18},         {"m", 0, -3},
+    {"u", 0, -6},            {"\xc2\xb5", 0, -6}, {"n", 0, -9},
+    {"", 0, 0},
 };
 
 const char *quantity_example(quantity_kind kind) { return EXAMPLES[kind]; }
 
-static bool unit_factor(const char *unit, quantity_kind kind, double *ret_factor, bool *ret_bits)
+static const prefix_row *find_unit(const char *unit, quantity_kind kind, bool *ret_bits)
 {
     for (size_t p = 0; p < sizeof PREFIXES / sizeof *PREFIXES; p++) {
-        size_t length = strlen(PREFIXES[p].text);
-        if (strncmp(unit, PREFIXES[p].text, length) != 0)
+        const prefix_row *prefix = &PREFIXES[p];
+        size_t length = strlen(prefix->text);
+        if (strncmp(unit, prefix->text, length) != 0)
             continue;
-        bool small = PREFIXES[p].factor < 1;
-        if (small && kind != QUANTITY_S) /* "mb" is no millibit */
+        if (prefix->exponent < 0 && kind != QUANTITY_S) /* "mb" is no millibit */
             continue;
         if (kind == QUANTITY_USD_PER_H && length > 0)
             continue;
-        if (kind == QUANTITY_S && PREFIXES[p].factor > 1)
+        if (kind == QUANTITY_S && (prefix->exponent > 0 || prefix->binary > 0))
             continue;
         for (size_t u = 0; u < sizeof UNITS / sizeof *UNITS; u++)
             if (UNITS[u].kind == kind && strcmp(unit + length, UNITS[u].base) == 0) {
-                *ret_factor = PREFIXES[p].factor;
                 *ret_bits = UNITS[u].bits;
-                return true;
+                return prefix;
             }
     }
-    return false;
+    return NULL;
+}
+
+/* number text x 10^exponent, correctly rounded: the exponents are added in the text. */
+static bool scaled_parse(const char *digits, int exponent, double *ret_value)
+{
+    char text[96];
+    const char *e = strpbrk(digits, "eE");
+    long own = e ? strtol(e + 1, NULL, 10) : 0;
+    int mantissa = e ? (int)(e - digits) : (int)strlen(digits);
+    if (own < -9999 || own > 9999)
+        return false;
+    snprintf(text, sizeof text, "%.*se%ld", mantissa, digits, own + exponent);
+    return llmperf_parse_double(text, ret_value);
 }
 
 const char *quantity_parse(const char *text, quantity_kind kind, double *ret_value, bool *ret_bits)
@@ -98,7 +104,7 @@ const char *quantity_parse(const char *text, quantity_kind kind, double *ret_val
         return "no number with a unit";
     memcpy(digits, text, number);
     digits[number] = '\0';
-    double value, factor;
+    double value;
     if (!llmperf_parse_double(digits, &value))
         return "no number with a unit";
     const char *unit = text + number;
@@ -106,9 +112,13 @@ const char *quantity_parse(const char *text, quantity_kind kind, double *ret_val
     if (!*unit)
         return "a number without a unit";
     bool bits = false;
-    if (!unit_factor(unit, kind, &factor, &bits))
+    const prefix_row *prefix = find_unit(unit, kind, &bits);
+    if (!prefix)
         return "an unknown unit here";
-    value *= factor;
+    if (prefix->binary > 0)
+        value *= prefix->binary;
+    else if (!scaled_parse(digits, prefix->exponent, &value))
+        return "too large";
     if (bits)
         value /= 8;
     if (!isfinite(value))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Shipped specifications by name or alias, in folders; never in the current directory. */
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "doc.h"
 #include "internal.h"
@@ -18,11 +20,17 @@ static bool has_suffix(const char *text, const char *suffix)
     return length > tail && strcmp(text + length - tail, suffix) == 0;
 }
 
+/* Anything with a '/' or a known suffix; but "org/Name" where nothing of that path exists is a hub
+ * id, which may be an alias. */
 static bool is_path(const char *name)
 {
     static const char *const suffixes[] = {".yaml", ".yml", ".json", ".gguf"};
-    if (strchr(name, '/'))
-        return true;
+    const char *slash = strchr(name, '/');
+    struct stat info;
+    if (slash) {
+        bool hub_id = slash != name && name[0] != '.' && slash[1] && !strchr(slash + 1, '/');
+        return !hub_id || stat(name, &info) == 0 || errno != ENOENT;
+    }
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (has_suffix(name, suffixes[i]))
             return true;
@@ -164,6 +172,12 @@ static llmperf_status unknown(const name_list *list, const char *kind, const cha
     words[list->count] = NULL;
     const char *near = llmperf_nearest(name, words);
     bool models = strcmp(kind, "models") == 0;
+    if (strchr(name, '/')) /* it may have been meant as a path */
+        return llmperf_fail(error, LLMPERF_E_IO,
+                            "'%s' is neither a file nor a known id%s%s%s; a path, or a name from "
+                            "'llmperf specs list %s' is allowed",
+                            name, near ? ", did you mean '" : "", near ? near : "",
+                            near ? "'?" : "", kind);
     return llmperf_fail(error, LLMPERF_E_USAGE,
                         "no %s is named '%s'%s%s%s; a name from 'llmperf specs list %s' or a path "
                         "is allowed",
@@ -183,7 +197,7 @@ static llmperf_status find(const llmperf_spec_paths *paths, const char *kind, co
         return LLMPERF_OK;
     }
     for (int i = 0; i < paths->count; i++)
-        if (*name && join(path, paths->folder[i], kind, name) && readable(path)) {
+        if (*name && !strchr(name, '/') && join(path, paths->folder[i], kind, name) && readable(path)) {
             memcpy(ret_path, path, strlen(path) + 1);
             return LLMPERF_OK;
         }

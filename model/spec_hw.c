@@ -94,6 +94,11 @@ const llmperf_link *llmperf_hw_link(const llmperf_hw *hw, int64_t devices)
         return &hw->link;
     if (hw->link.kind[0] && hw->nodes.kind[0])
         return &hw->nodes;
+    /* a bridge joins two or four cards of one host, whose bus reaches the others; a switched
+     * domain is the whole host */
+    const int64_t bridge = 4;
+    if (hw->link.kind[0] && hw->link.domain > bridge)
+        return NULL;
     return hw->pcie.kind[0] ? &hw->pcie : NULL;
 }
 
@@ -440,6 +445,10 @@ static void read_hw(hw_reader *r, doc_node *root)
     llmperf_hw *hw = r->hw;
     if (!expect_map(r, root, "name: my-gpu"))
         return;
+    /* a misspelt key comes before the complaint that the right one is missing */
+    for (int i = 0; KNOWN_KEYS[i]; i++)
+        doc_get(root, KNOWN_KEYS[i]);
+    done(r, doc_refuse_unknown(r->document, root, KNOWN_KEYS, r->error));
     doc_node *name = required(r, root, "name", "h100-sxm");
     if (name)
         done(r, doc_text(r->document, name, hw->name, sizeof hw->name, r->error));
@@ -464,7 +473,6 @@ static void read_hw(hw_reader *r, doc_node *root)
     read_provenance(r, root, "source", set_source);
     read_provenance(r, root, "confidence", set_confidence);
     read_notes(r, root);
-    done(r, doc_refuse_unknown(r->document, root, KNOWN_KEYS, r->error));
     if (hw->memory_bytes > 0 && hw->memory_usable_bytes > 1.1 * hw->memory_bytes)
         done(r, doc_fail(r->document, doc_get(root, "memory_usable"), r->error,
                          "memory_usable exceeds memory by more than the label's rounding; at most "

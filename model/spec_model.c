@@ -234,6 +234,8 @@ static void refuse_unknown(model_reader *r, doc_node *map, const key_row *rows, 
     for (; *more; more++)
         known[n++] = *more;
     known[n] = NULL;
+    for (size_t i = 0; i < n; i++) /* only what is in no row counts as unknown */
+        doc_get(map, known[i]);
     done(r, doc_refuse_unknown(r->document, map, known, r->error));
 }
 
@@ -249,8 +251,8 @@ static bool read_part(model_reader *r, doc_node *map, const char *key, const key
     if (part->kind != DOC_MAP)
         return done(r, doc_fail(r->document, part, r->error, "%s is %s; a map is allowed", key,
                                 doc_describe(part, described, sizeof described)));
-    read_rows(r, part, rows, count, target);
     refuse_unknown(r, part, rows, count, more);
+    read_rows(r, part, rows, count, target);
     return true;
 }
 
@@ -282,6 +284,7 @@ static void read_layer(model_reader *r, doc_node *node, llmperf_layer *layer)
         return;
     }
     *layer = (llmperf_layer){.norms = 2};
+    refuse_unknown(r, node, ROWS(LAYER_ROWS), more);
     read_rows(r, node, ROWS(LAYER_ROWS), layer);
     layer->attention.rope = true;
     if (!read_part(r, node, "attention", ROWS(ATTENTION_ROWS), &layer->attention, NULL))
@@ -300,7 +303,6 @@ static void read_layer(model_reader *r, doc_node *node, llmperf_layer *layer)
     if (layer->attention.value_dim == 0)
         layer->attention.value_dim = layer->attention.head_dim;
     read_formats(r, doc_get(node, "weights"), layer->weights);
-    refuse_unknown(r, node, ROWS(LAYER_ROWS), more);
 }
 
 static void read_layers(model_reader *r, doc_node *root, llmperf_model *model)
@@ -417,12 +419,13 @@ llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_e
     if (root->kind != DOC_MAP)
         return doc_fail(document, root, error, "the file is %s; a map is allowed",
                         doc_describe(root, described, sizeof described));
+    /* a misspelt key comes before the complaint that the right one is missing */
+    refuse_unknown(&r, root, ROWS(MODEL_ROWS), more);
     read_rows(&r, root, ROWS(MODEL_ROWS), &model);
     done(&r, read_aliases(document, root, &model.alias_count, model.aliases, error));
     read_layers(&r, root, &model);
     read_weights(&r, root, &model);
     read_notes(&r, root, &model);
-    refuse_unknown(&r, root, ROWS(MODEL_ROWS), more);
     if (model.embedding_dim == 0)
         model.embedding_dim = model.hidden;
     if (r.status == LLMPERF_OK)

@@ -12,7 +12,7 @@ enum { CELLS = 5 };
 static void put_row(FILE *out, const char *format, const char *const *headings,
                     const char *const *cells, bool first)
 {
-    static const int widths[CELLS] = {26, 12, 14, 14, 0};
+    static const int widths[CELLS] = {24, 11, 13, 10, 0};
     if (format && strcmp(format, "md") == 0) {
         for (int h = 0; first && h < 2; h++) {
             for (int i = 0; i < CELLS; i++)
@@ -73,7 +73,7 @@ llmperf_status llmperf_write_model_row(FILE *out, const char *format, const llmp
 {
     static const char *const keys[] = {"name", "params", "kv_bytes_per_token", "max_context",
                                        "architecture"};
-    static const char *const headings[] = {"model", "parameters", "KV per token", "context",
+    static const char *const headings[] = {"model", "params", "KV/token", "context",
                                            "architecture"};
     char params[HUMAN_MAX], kv[HUMAN_MAX], context[HUMAN_MAX];
     double bits = llmperf_dtype_bits(
@@ -97,7 +97,7 @@ llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf
 {
     static const char *const keys[] = {"name", "memory_bytes", "mem_bw_bytes_per_s",
                                        "bf16_flop_per_s", "confidence"};
-    static const char *const headings[] = {"hardware", "memory", "bandwidth", "bf16 dense",
+    static const char *const headings[] = {"hardware", "memory", "bandwidth", "bf16",
                                            "confidence"};
     char memory[HUMAN_MAX], bandwidth[HUMAN_MAX], peak[HUMAN_MAX], rate[HUMAN_MAX];
     const double values[CELLS] = {0, hw->memory_bytes, hw->mem_bytes_per_s,

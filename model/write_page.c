@@ -82,7 +82,7 @@ static void time_row(page *p, const char *label, const char *name, llmperf_estim
 
 static void predict_times(page *p, const llmperf_prediction *r)
 {
-    static const char *const headings[] = {"", "", ">at best", ">95 % of engines are within"};
+    static const char *const headings[] = {"", "", ">at best", ">95 % of published runs within"};
     const llmperf_workload *w = &r->c->workload;
     char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], f[HUMAN_MAX];
 
@@ -253,15 +253,81 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
     }
 }
 
+/* Options that an added one replaces, and those that `layers` does not take. */
+static const struct {
+    const char *added, *dropped[3];
+} REPLACED[] = {
+    {"-b ", {"-b", "--batch", NULL}},
+    {"-s ", {"-s", "--prompt", NULL}},
+    {"--tp ", {"--tp", NULL, NULL}},
+    {"--kv-dtype ", {"--kv-dtype", NULL, NULL}},
+    {"--weight-dtype ", {"--weight-dtype", "--quant", NULL}},
+};
+
+static const char *const PREDICT_ONLY[] = {"--tpot", "--ttft", "--price", "--confidence", NULL};
+
+/* Does this word name the option, alone ("-b"), with "=" or, for a letter, with its value? */
+static bool names_option(const char *word, const char *option)
+{
+    size_t length = strlen(option);
+    if (strncmp(word, option, length) != 0)
+        return false;
+    return word[length] == '\0' || word[length] == '=' || option[1] != '-';
+}
+
+static bool is_dropped(const char *word, const char *more, bool layers)
+{
+    for (int i = 0; layers && PREDICT_ONLY[i]; i++)
+        if (names_option(word, PREDICT_ONLY[i]))
+            return true;
+    for (size_t i = 0; i < sizeof REPLACED / sizeof *REPLACED; i++)
+        if (strncmp(more, REPLACED[i].added, strlen(REPLACED[i].added)) == 0)
+            for (int k = 0; k < 3 && REPLACED[i].dropped[k]; k++)
+                if (names_option(word, REPLACED[i].dropped[k]))
+                    return true;
+    return false;
+}
+
+/* The user's options but for those that are replaced. Words are taken as blanks divide them; a
+ * quoted word with blanks in it is left as it is. */
+static void keep_options(const char *options, const char *more, bool layers, char *buffer,
+                         size_t size)
+{
+    size_t used = 0;
+    bool skip_value = false, quoted = options && strchr(options, '\'');
+    buffer[0] = '\0';
+    if (!options || quoted) {
+        snprintf(buffer, size, "%s%s", options && options[0] ? " " : "", options ? options : "");
+        return;
+    }
+    while (*options) {
+        char word[512];
+        size_t length = strcspn(options, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, options);
+        options += length + (options[length] == ' ');
+        if (skip_value) {
+            skip_value = false;
+            continue;
+        }
+        if (is_dropped(word, more, layers)) {
+            bool has_value = strchr(word, '=') || (word[1] != '-' && word[2]);
+            skip_value = !has_value;
+            continue;
+        }
+        if (used < size)
+            used += (size_t)snprintf(buffer + used, size - used, " %s", word);
+    }
+}
+
 static void put_command(page *p, const llmperf_prediction *r, const llmperf_text_style *style,
                         const char *command, const char *more, const char *why)
 {
-    char line[LLMPERF_PATH_MAX];
-    snprintf(line, sizeof line, "llmperf %s %s %s%s%s%s%s%s%s", command,
+    char line[2 * LLMPERF_PATH_MAX], options[LLMPERF_PATH_MAX];
+    keep_options(style->options, more, strcmp(command, "layers") == 0, options, sizeof options);
+    snprintf(line, sizeof line, "llmperf %s %s %s%s%s%s%s%s", command,
              style->model ? style->model : r->c->model->name,
-             style->hw ? style->hw : r->c->hw->name, style->options && style->options[0] ? " " : "",
-             style->options ? style->options : "", more[0] ? " " : "", more, why[0] ? "   # " : "",
-             why);
+             style->hw ? style->hw : r->c->hw->name, options, more[0] ? " " : "", more,
+             why[0] ? "   # " : "", why);
     page_command(p, line);
 }
 
@@ -535,7 +601,7 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
     if (model->max_context > 0)
         fact(&p, "trained context", "%s tokens", human_count((double)model->max_context, b));
     for (int i = 0; i < model->layer_kind_count; i++) {
-        char label[32], text[PAGE_CELL_MAX * 2];
+        char label[32], text[PAGE_CELL_MAX];
         snprintf(label, sizeof label, "%lld layer%s", (long long)model->layers[i].count,
                  model->layers[i].count == 1 ? "" : "s");
         layer_text(&model->layers[i], text, sizeof text);
@@ -560,7 +626,7 @@ static void link_fact(page *p, const char *label, const llmperf_link *link)
         return;
     if (link->domain > 0)
         snprintf(domain, sizeof domain, ", %lld devices", (long long)link->domain);
-    fact(p, label, "%s, %s/s per direction%s, latency %s%s", link->kind,
+    fact(p, label, "%s %s/s each way%s, %s latency%s", link->kind,
          human_bytes(link->bytes_per_s, rate), domain, human_time(link->latency_s, latency),
          link->latency_assumed ? " (assumed)" : "");
 }
@@ -613,7 +679,9 @@ llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,
                            i == LLMPERF_HW_DEFAULT ? "the rest"
                                                    : llmperf_hw_field_name((llmperf_hw_field)i),
                            own->source[0] ? own->source : "as the rest",
-                           llmperf_confidence_name((llmperf_confidence)own->confidence));
+                           llmperf_confidence_name((llmperf_confidence)(
+                               own->confidence ? own->confidence
+                                               : hw->provenance[LLMPERF_HW_DEFAULT].confidence)));
     }
     for (int i = 0; i < hw->notes.count; i++)
         page_paragraph(&p, 2, "Note: %s.", hw->notes.text[i]);

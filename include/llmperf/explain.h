@@ -107,6 +107,9 @@ LLMPERF_API llmperf_status llmperf_explain(const llmperf_explain_query *query,
                                            llmperf_explanation *ret_explanation,
                                            llmperf_error *error);
 
+/* Whether a name means one thing; the faults are those of llmperf_explain(). */
+LLMPERF_API llmperf_status llmperf_explain_check(const char *name, llmperf_error *error);
+
 /* What can be explained besides operators. A path with '*' stands for each dense operator. */
 typedef struct llmperf_explain_field {
     const char *path, *meaning; /* static storage */

@@ -103,16 +103,6 @@ LLMPERF_API llmperf_status llmperf_measure_step(const llmperf_backend *backend, 
 
 /* ---- what to measure (calib/probes.c) ----------------------------------------------------------- */
 
-/* Operators for probes, with flop and bytes filled in as llmperf_op documents. */
-LLMPERF_API llmperf_op llmperf_op_gemm(llmperf_dtype dtype, double m, double n, double k);
-/* sequences x query tokens over past tokens (causal); element sizes are those of dtype. */
-LLMPERF_API llmperf_op llmperf_op_attention(llmperf_dtype dtype, double sequences,
-                                            double query_tokens, double past_tokens, double heads,
-                                            double kv_heads, double head_dim);
-/* `reads` inputs and one output of tokens x width elements. */
-LLMPERF_API llmperf_op llmperf_op_elementwise(llmperf_dtype dtype, double tokens, double width,
-                                              double reads);
-
 #define LLMPERF_PROBE_TEXT_MAX 96
 
 /* A short description: "gemm fp32 m=16 n=4096 k=4096", "read 256 MiB". Returns buffer. */
@@ -137,8 +127,9 @@ typedef struct llmperf_probe_plan {
  * them it can run. quick: a thinner grid, under a minute on two cores.
  * Errors: LLMPERF_E_MEMORY, LLMPERF_E_UNSUPPORTED when nothing can be measured.
  */
-LLMPERF_API llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle, bool quick,
-                                             llmperf_probe_plan *ret_plan, llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle,
+                                                   bool quick, llmperf_probe_plan *ret_plan,
+                                                   llmperf_error *error);
 LLMPERF_API void llmperf_probe_plan_free(llmperf_probe_plan *plan);
 
 #ifdef __cplusplus

@@ -106,36 +106,41 @@ static int count_cores(const cpu_host *h)
     return cores > 0 ? cores : h->allowed_count;
 }
 
+/* FOLDER/NAME into `path` (LLMPERF_PATH_MAX bytes); false when it is too long. */
+static bool path_in(const char *folder, const char *name, char *path)
+{
+    int length = snprintf(path, LLMPERF_PATH_MAX, "%s/%s", folder, name);
+    return length > 0 && length < LLMPERF_PATH_MAX;
+}
+
 /* "MAX PERIOD" of cgroup 2, or two files of cgroup 1, in one folder. Cores, 0 = no limit here. */
-static double quota_in(const char *folder, char *ret_file, size_t size)
+static double quota_in(const char *folder, char *ret_file)
 {
     char path[LLMPERF_PATH_MAX], line[128];
     double quota, period;
-    snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (cpu_read_line(path, line, sizeof line)) {
+    if (path_in(folder, "cpu.max", path) && cpu_read_line(path, line, sizeof line)) {
         const char *second = strchr(line, ' ');
-        if (leading_number(line, &quota) && second && leading_number(second + 1, &period) &&
-            period > 0) {
-            snprintf(ret_file, size, "%s", path);
-            return quota / period;
-        }
-        return 0;
+        if (!leading_number(line, &quota) || !second || !leading_number(second + 1, &period) ||
+            !(period > 0)) /* "max": no limit */
+            return 0;
+    } else {
+        if (!path_in(folder, "cpu.cfs_period_us", path) || !read_number(path, &period) ||
+            !(period > 0))
+            return 0;
+        if (!path_in(folder, "cpu.cfs_quota_us", path) || !read_number(path, &quota))
+            return 0; /* "-1": no limit */
     }
-    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    if (!read_number(path, &quota)) /* also "-1": no limit */
-        return 0;
-    snprintf(ret_file, size, "%s", path);
-    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    return read_number(path, &period) && period > 0 ? quota / period : 0;
+    memcpy(ret_file, path, strlen(path) + 1);
+    return quota / period;
 }
 
 static void take_quota(cpu_host *h, const char *folder)
 {
     char file[LLMPERF_PATH_MAX] = "";
-    double cores = quota_in(folder, file, sizeof file);
+    double cores = quota_in(folder, file);
     if (cores > 0 && (h->quota_cores == 0 || cores < h->quota_cores)) {
         h->quota_cores = cores;
-        snprintf(h->quota_file, sizeof h->quota_file, "%s", file);
+        memcpy(h->quota_file, file, sizeof file);
     }
 }
 
@@ -146,9 +151,8 @@ static double memory_limit_in(const char *folder)
     char path[LLMPERF_PATH_MAX];
     double limit;
     for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, NAMES[i]);
-        if (read_number(path, &limit))
-            return limit < 1e18 ? limit : 0;
+        if (path_in(folder, NAMES[i], path) && read_number(path, &limit))
+            return limit < 1e18 ? limit : 0; /* a huge number: no limit */
     }
     return 0;
 }

@@ -53,7 +53,8 @@ static void *open_kernels(const cpu_kernels **ret_kernels, char *why, size_t siz
     cpu_kernels_entry entry;
     *ret_kernels = NULL;
     snprintf(why, size, "its own folder cannot be told");
-    if (!dladdr((const void *)CPU_KERNELS_SYMBOL, &self) || !self.dli_fname ||
+    static const char here = 0; /* any object of this module */
+    if (!dladdr(&here, &self) || !self.dli_fname ||
         self.dli_fname[0] != '/')
         return NULL;
     const char *slash = strrchr(self.dli_fname, '/');
@@ -64,12 +65,12 @@ static void *open_kernels(const cpu_kernels **ret_kernels, char *why, size_t siz
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library || !symbol(library, CPU_KERNELS_SYMBOL, &entry)) {
         const char *reason = dlerror();
-        snprintf(why, size, "%s", reason ? reason : path);
+        snprintf(why, size, "%s", reason ? reason : "no reason is given");
         return NULL;
     }
     const cpu_kernels *kernels = entry();
     if (kernels->abi != CPU_KERNELS_ABI) {
-        snprintf(why, size, "%s has interface %d, %d is needed", path, kernels->abi,
+        snprintf(why, size, "llmperf-cpu-omp.so has interface %d, %d is needed", kernels->abi,
                  CPU_KERNELS_ABI);
         return NULL;
     }

@@ -28,7 +28,7 @@
 #include <string.h>
 
 #include "llmperf/backend.h"
-#include "options.h"
+#include "../options.h"
 
 typedef struct roof {
     double compute, memory, p;

@@ -41,7 +41,7 @@ static void require_estimate(const llmperf_estimate *estimate)
 static void require_plain(const char *text)
 {
     for (; *text; text++)
-        require((unsigned char)*text >= 0x20 || *text == '\n');
+        require((unsigned char)*text >= 0x20 || *text == '\n' || *text == '\t');
 }
 
 static void check_total(const llmperf_total *total)

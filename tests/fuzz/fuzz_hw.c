@@ -26,7 +26,7 @@ static void require_quantity(double value)
 static void require_plain(const char *text)
 {
     for (; *text; text++)
-        require((unsigned char)*text >= 0x20 || *text == '\n');
+        require((unsigned char)*text >= 0x20 || *text == '\n' || *text == '\t');
 }
 
 /* What a writer prints; the caller frees. */

@@ -1096,7 +1096,7 @@ static void complete_bash(const char *words)
     write_script(option_print_bash, path);
     char command[2000];
     snprintf(command, sizeof command,
-             "bash -c 'set -u; cd /tmp || exit; "
+             "bash -c 'set -u; cd / || exit; "
              "llmperf() { printf \"%%s\\n\" \"$4-one\" \"$4-two\" \"\\$(echo pwned)\"; }; "
              ". %s; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _llmperf llmperf; "
              "[ ${#COMPREPLY[@]} = 0 ] || printf \"%%s\\n\" \"${COMPREPLY[@]}\"' 2>&1",

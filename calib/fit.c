@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fit: robust nonlinear least squares on log(predicted / measured), where predicted is
+ * llmperf_time_op() itself and the Jacobian its gradient. The only file that includes GSL, which is
+ * under the GPL, version 3 or later; this file stays MIT, a binary with it is under the GPL.
+ */
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_multifit_nlinear.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fit_internal.h"
+
+enum {
+    FREE_MAX = 12,
+    ROUNDS = 5,           /* of reweighting */
+    ITERATIONS = 40,      /* of the trust region in a round */
+    FOLD_ROUNDS = 2,
+    LEAST_ROWS = 4,
+    ROWS_PER_PARAM = 2,       /* below, parameters are left out */
+    ROWS_PER_REFINEMENT = 15, /* per parameter in all */
+};
+
+static const double HUBER = 1.0;       /* residuals beyond this many deviations weigh less */
+static const double GROSS = 6;         /* beyond this many they do not count */
+static const double LEAST_DEVIATION = 1e-6;
+static const double LEAST_SHARE = 1e-3; /* of some operator's time, for a term to be seen at all */
+static const double LARGEST_LOG_ERROR = 0.7;   /* standard error of log(parameter) */
+static const double LARGEST_EFFICIENCY_ERROR = 0.35; /* of an efficiency, relative */
+static const double STEEP = 40; /* p beyond this is the maximum of the terms */
+
+/* ---- the parameters of a kind ------------------------------------------------------------------------ */
+
+typedef enum transform {
+    LOGISTIC, /* 0 < x < most: x = most / (1 + exp(-u)) */
+    POSITIVE, /* x = exp(u) */
+    ABOVE,    /* x = least + exp(u) */
+} transform;
+
+typedef struct free_param {
+    llmperf_param param;
+    transform transform;
+    double least, most;
+    double start;
+    double fallback; /* where the data cannot tell */
+    bool refinement; /* beyond the plain form; given up first */
+} free_param;
+
+typedef struct param_set {
+    int count;
+    free_param p[FREE_MAX];
+} param_set;
+
+static void add(param_set *set, llmperf_param param, transform kind, double least, double start,
+                double fallback, bool refinement)
+{
+    double most = llmperf_param_limits(param).most;
+    set->p[set->count++] = (free_param){param, kind, least, most, start, fallback, refinement};
+}
+
+/* Efficiencies that published measurements find typical, docs/calibration.md. */
+static const double TYPICAL_COMPUTE = 0.8, TYPICAL_MEMORY = 0.85, TYPICAL_LINK = 0.8;
+
+/* `loop`: the k loop adds to the time instead of running beside memory and compute. */
+static param_set params_of(const fit_problem *problem, double least_time_s, bool loop)
+{
+    const llmperf_calib_key *key = &problem->key;
+    bool refine = !problem->plain;
+    double t0 = 0.6 * least_time_s;
+    param_set s = {0};
+    switch (key->kind) {
+    case LLMPERF_KIND_COLLECTIVE:
+        add(&s, LLMPERF_PARAM_LINK, LOGISTIC, 0, 0.7, TYPICAL_LINK, false);
+        add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
+        if (problem->many_devices)
+            add(&s, LLMPERF_PARAM_HOP, POSITIVE, 0, 0.2 * t0, 0, true);
+        add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.2, 0.8, 1, false);
+        return s;
+    case LLMPERF_KIND_ELEMENTWISE:
+    case LLMPERF_KIND_GATHER:
+        add(&s, LLMPERF_PARAM_MEMORY, LOGISTIC, 0, 0.7, TYPICAL_MEMORY, false);
+        add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
+        return s;
+    default:
+        break;
+    }
+    add(&s, LLMPERF_PARAM_MEMORY, LOGISTIC, 0, 0.8, TYPICAL_MEMORY, false);
+    add(&s, LLMPERF_PARAM_COMPUTE, LOGISTIC, 0, 0.7, TYPICAL_COMPUTE, false);
+    add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
+    if (key->kind == LLMPERF_KIND_GEMM) {
+        add(&s, LLMPERF_PARAM_NORM, ABOVE, 1, 2, 2, false);
+        if (key->gemv)
+            return s;
+        add(&s, loop ? LLMPERF_PARAM_LOOP : LLMPERF_PARAM_SERIAL, POSITIVE, 0, 2e-6, 0, true);
+        if (refine) {
+            add(&s, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);
+            add(&s, LLMPERF_PARAM_TILE, LOGISTIC, 0, 0.3, 0, true);
+            add(&s, LLMPERF_PARAM_SETTLE, POSITIVE, 0, 0.1, 0, true);
+        }
+        if (refine && llmperf_dtype_bits((llmperf_dtype)key->dtype) < 16)
+            add(&s, LLMPERF_PARAM_PASSES, POSITIVE, 0, 1, 0, true);
+        return s;
+    }
+    add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.3, 1.3, 1.2, false);
+    if (problem->hw->units > 0)
+        add(&s, LLMPERF_PARAM_WORK, POSITIVE, 0, 1e-6, 0, true);
+    if (refine) {
+        add(&s, LLMPERF_PARAM_LOOP, POSITIVE, 0, 1e-6, 0, true);
+        add(&s, LLMPERF_PARAM_HEAD, POSITIVE, 0, 0.2 * t0, 0, true);
+    }
+    if (refine && key->regime != LLMPERF_REGIME_DECODE) {
+        add(&s, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);
+        add(&s, LLMPERF_PARAM_SCORE, POSITIVE, 0, 30, 0, true);
+        add(&s, LLMPERF_PARAM_SETTLE, POSITIVE, 0, 0.1, 0, true);
+    }
+    return s;
+}
+
+static double natural(const free_param *p, double u, double *ret_slope)
+{
+    double x, slope;
+    switch (p->transform) {
+    case LOGISTIC:
+        x = p->most / (1 + exp(-u));
+        slope = x * (1 - x / p->most);
+        break;
+    case POSITIVE:
+        x = slope = exp(u);
+        break;
+    default:
+        slope = exp(u);
+        x = p->least + slope;
+    }
+    if (x > p->most) { /* held at the bound */
+        x = p->most;
+        slope = 0;
+    }
+    if (x < 1e-300)
+        x = 1e-300;
+    if (ret_slope)
+        *ret_slope = slope;
+    return x;
+}
+
+static double transformed(const free_param *p, double x)
+{
+    switch (p->transform) {
+    case LOGISTIC:
+        x = fmin(fmax(x, 1e-6 * p->most), (1 - 1e-6) * p->most);
+        return -log(p->most / x - 1);
+    case POSITIVE:
+        return log(fmax(x, 1e-12));
+    default:
+        return log(fmax(x - p->least, 1e-6));
+    }
+}
+
+/* ---- residuals and Jacobian --------------------------------------------------------------------------- */
+
+/* What GSL's callbacks see. */
+typedef struct system_of_rows {
+    const llmperf_hw *hw;
+    llmperf_calib *calib; /* entry[0] is what is fitted */
+    const fit_row *const *row;
+    size_t count;
+    const param_set *set;
+} system_of_rows;
+
+static void put_params(const system_of_rows *s, const gsl_vector *u, double *slope)
+{
+    double *param = s->calib->entry[0].param;
+    for (int i = 0; i < s->set->count; i++)
+        param[s->set->p[i].param] =
+            natural(&s->set->p[i], gsl_vector_get(u, (size_t)i), slope ? &slope[i] : NULL);
+}
+
+static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
+{
+    const system_of_rows *s = context;
+    put_params(s, u, NULL);
+    for (size_t i = 0; i < s->count; i++) {
+        double t = llmperf_time_op(&s->row[i]->op, s->hw, s->calib, NULL, NULL);
+        double r = log(t) - s->row[i]->log_time;
+        if (!isfinite(r))
+            return GSL_EDOM;
+        gsl_vector_set(f, i, r);
+    }
+    return GSL_SUCCESS;
+}
+
+static int jacobian(const gsl_vector *u, void *context, gsl_matrix *j)
+{
+    const system_of_rows *s = context;
+    double slope[FREE_MAX];
+    llmperf_gradient g;
+    put_params(s, u, slope);
+    for (size_t i = 0; i < s->count; i++) {
+        llmperf_time_op(&s->row[i]->op, s->hw, s->calib, NULL, &g);
+        for (int k = 0; k < s->set->count; k++) {
+            double d = g.dlog[0][s->set->p[k].param] * slope[k];
+            gsl_matrix_set(j, i, (size_t)k, isfinite(d) ? d : 0);
+        }
+    }
+    return GSL_SUCCESS;
+}
+
+/* ---- one robust fit ------------------------------------------------------------------------------------ */
+
+/* A fit in progress. */
+typedef struct solver {
+    const fit_problem *problem;
+    param_set set;
+    llmperf_calib *calib;
+    const fit_row **row; /* those that the fit uses */
+    size_t count;
+    gsl_vector *u;       /* of the free parameters, transformed; size FREE_MAX */
+    double *weight, *scratch; /* count each */
+    double deviation;    /* robust, of the residuals */
+    double cost;         /* mean of |residual|, the gross ones cut */
+    double covariance[FREE_MAX][FREE_MAX]; /* of u, deviation included */
+    double share[FREE_MAX]; /* largest |d log t / d u| */
+} solver;
+
+/* 1.4826 x the median of |r|. */
+static double deviation_of(const double *r, size_t count, double *scratch)
+{
+    for (size_t i = 0; i < count; i++)
+        scratch[i] = fabs(r[i]);
+    fit_sort(scratch, (int64_t)count);
+    return fmax(1.4826 * fit_quantile(scratch, (int64_t)count, 0.5), LEAST_DEVIATION);
+}
+
+static void reweigh(solver *s, const gsl_vector *f, const double *base)
+{
+    for (size_t i = 0; i < s->count; i++)
+        s->weight[i] = gsl_vector_get(f, i);
+    s->deviation = deviation_of(s->weight, s->count, s->scratch);
+    double sum = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        double r = fabs(s->weight[i]), near = HUBER * s->deviation;
+        sum += fmin(r, GROSS * s->deviation);
+        s->weight[i] = base[i] * (r > GROSS * s->deviation ? 0 : r > near ? near / r : 1);
+    }
+    s->cost = sum / (double)s->count;
+}
+
+/* Rounds of trust region and reweighting from s->u. False: not finite, or out of memory. */
+static bool solve(solver *s, int rounds)
+{
+    const size_t n = s->count, p = (size_t)s->set.count;
+    system_of_rows rows = {s->problem->hw, s->calib, s->row, n, &s->set};
+    gsl_multifit_nlinear_fdf fdf = {
+        .f = residuals, .df = jacobian, .n = n, .p = p, .params = &rows};
+    gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
+    how.solver = gsl_multifit_nlinear_solver_cholesky;
+    how.scale = gsl_multifit_nlinear_scale_marquardt;
+    gsl_multifit_nlinear_workspace *w =
+        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, n, p);
+    gsl_vector *f = gsl_vector_alloc(n);
+    gsl_matrix *cov = gsl_matrix_alloc(p, p);
+    double *base = malloc(n * sizeof *base);
+    bool good = w && f && cov && base;
+    gsl_vector_view u = gsl_vector_subvector(s->u, 0, p);
+    if (!good)
+        goto out;
+    for (size_t i = 0; i < n; i++)
+        base[i] = s->row[i]->weight;
+    good = residuals(&u.vector, &rows, f) == GSL_SUCCESS;
+    for (int round = 0; good && round < rounds; round++) {
+        int info;
+        reweigh(s, f, base);
+        gsl_vector_const_view weight = gsl_vector_const_view_array(s->weight, n);
+        if (gsl_multifit_nlinear_winit(&u.vector, &weight.vector, &fdf, w) != GSL_SUCCESS) {
+            good = false;
+            break;
+        }
+        /* running out of iterations or of progress (round-off) is an end as well: what counts is
+         * that the sum did not grow, which the trust region sees to */
+        gsl_multifit_nlinear_driver(ITERATIONS, 1e-6, 1e-8, 0, NULL, NULL, &info, w);
+        gsl_vector_memcpy(&u.vector, gsl_multifit_nlinear_position(w));
+        for (size_t i = 0; i < p; i++)
+            good &= isfinite(gsl_vector_get(&u.vector, i)) != 0;
+        good = good && residuals(&u.vector, &rows, f) == GSL_SUCCESS;
+    }
+    if (!good)
+        goto out;
+    gsl_matrix *j = gsl_multifit_nlinear_jac(w);
+    jacobian(&u.vector, &rows, j);
+    reweigh(s, f, base);
+    for (size_t k = 0; k < p; k++)
+        s->share[k] = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < p; k++) {
+            double d = gsl_matrix_get(j, i, k);
+            if (s->weight[i] > 0)
+                s->share[k] = fmax(s->share[k], fabs(d));
+            gsl_matrix_set(j, i, k, d * sqrt(s->weight[i]));
+        }
+    good = gsl_multifit_nlinear_covar(j, 0, cov) == GSL_SUCCESS;
+    for (size_t a = 0; good && a < p; a++)
+        for (size_t b = 0; b < p; b++)
+            s->covariance[a][b] = s->deviation * s->deviation * gsl_matrix_get(cov, a, b);
+out:
+    free(base);
+    if (cov)
+        gsl_matrix_free(cov);
+    if (f)
+        gsl_vector_free(f);
+    if (w)
+        gsl_multifit_nlinear_free(w);
+    return good;
+}
+
+/* ---- what the data cannot tell -------------------------------------------------------------------------- */
+
+typedef struct doubt {
+    int at;        /* index of the free parameter; -1 = none */
+    double weight; /* the larger the sooner it is fixed */
+    double value;  /* to fix it at */
+    bool bound;
+    char why[96];
+} doubt;
+
+/* Is parameter `i` one that these samples cannot tell? */
+static bool doubtful(const solver *s, int i, doubt *ret)
+{
+    const free_param *p = &s->set.p[i];
+    double slope, x = natural(p, gsl_vector_get(s->u, (size_t)i), &slope);
+    double error = sqrt(fmax(0, s->covariance[i][i])); /* of u */
+    doubt d = {.at = i, .value = p->fallback};
+    bool efficiency = p->transform == LOGISTIC && !p->refinement;
+    if (p->transform == LOGISTIC && x > 0.995 * p->most) {
+        d.weight = 1e6;
+        d.value = p->most;
+        d.bound = true;
+        snprintf(d.why, sizeof d.why, "at its upper bound");
+    } else if (p->param == LLMPERF_PARAM_NORM && x > STEEP) {
+        d.weight = 1e6;
+        d.value = INFINITY;
+        snprintf(d.why, sizeof d.why, "only the largest term counts");
+    } else if (p->transform != LOGISTIC && x >= p->most) {
+        d.weight = 1e6;
+        d.bound = true;
+        snprintf(d.why, sizeof d.why, "at its upper bound");
+    } else if (s->share[i] < LEAST_SHARE) {
+        d.weight = 1e5;
+        snprintf(d.why, sizeof d.why, "not seen in these samples");
+    } else if (efficiency ? error * slope > LARGEST_EFFICIENCY_ERROR * x
+                          : error * slope > LARGEST_LOG_ERROR * x) {
+        /* an efficiency that is off by a third, a time that is off by half says nothing */
+        d.weight = error * slope / x;
+        snprintf(d.why, sizeof d.why, "these samples leave it open by %.0f %%",
+                 fmin(999, 100 * error * slope / x));
+    } else if (error == 0) {
+        d.weight = 1e4; /* the covariance gave it up as dependent on others */
+        snprintf(d.why, sizeof d.why, "not to be told from the others");
+    } else {
+        return false;
+    }
+    if (p->refinement)
+        d.weight *= 1e3; /* given up before the plain form is */
+    *ret = d;
+    return true;
+}
+
+static doubt worst_of(const solver *s)
+{
+    doubt worst = {.at = -1};
+    for (int i = 0; i < s->set.count; i++) {
+        doubt d;
+        if (doubtful(s, i, &d) && d.weight > worst.weight)
+            worst = d;
+    }
+    return worst;
+}
+
+static void remark(char *remarks, const char *format, ...) LLMPERF_PRINTF(2, 3);
+static void remark(char *remarks, const char *format, ...)
+{
+    size_t used = strlen(remarks);
+    va_list arguments;
+    if (used + 4 >= LLMPERF_TEXT_MAX)
+        return;
+    if (used > 0) {
+        memcpy(remarks + used, "; ", 3);
+        used += 2;
+    }
+    va_start(arguments, format);
+    vsnprintf(remarks + used, LLMPERF_TEXT_MAX - used, format, arguments);
+    va_end(arguments);
+}
+
+/* Takes a parameter out of the fit and sets it. */
+static void fix(solver *s, const doubt *d)
+{
+    s->calib->entry[0].param[s->set.p[d->at].param] = d->value;
+    for (int i = d->at; i + 1 < s->set.count; i++) {
+        s->set.p[i] = s->set.p[i + 1];
+        gsl_vector_set(s->u, (size_t)i, gsl_vector_get(s->u, (size_t)i + 1));
+    }
+    s->set.count--;
+}
+
+static void start(solver *s)
+{
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+        s->calib->entry[0].param[i] = llmperf_param_neutral((llmperf_param)i);
+    if (s->problem->key.kind == LLMPERF_KIND_COLLECTIVE)
+        s->calib->entry[0].param[LLMPERF_PARAM_NORM] = 1;
+    for (int i = 0; i < s->set.count; i++)
+        gsl_vector_set(s->u, (size_t)i, transformed(&s->set.p[i], s->set.p[i].start));
+}
+
+/* Fewer samples than parameters can bear: the last refinements go, then the plain ones. */
+static void thin_out(solver *s, char *remarks)
+{
+    int had = s->set.count;
+    for (int i = s->set.count - 1; i >= 0; i--) {
+        size_t each = s->set.p[i].refinement ? ROWS_PER_REFINEMENT : ROWS_PER_PARAM;
+        if (s->count >= each * (size_t)s->set.count)
+            continue;
+        doubt d = {.at = i, .value = s->set.p[i].fallback};
+        fix(s, &d);
+    }
+    if (s->set.count < had)
+        remark(remarks, "%d of %d parameters left out: %zu samples", had - s->set.count, had,
+               s->count);
+}
+
+/* Fit, find a parameter that the data cannot tell, fix it, fit again. */
+static bool settle(solver *s, char *remarks, bool *ret_at_bound)
+{
+    *ret_at_bound = false;
+    start(s);
+    thin_out(s, remarks);
+    if (s->set.count == 0 || !solve(s, ROUNDS))
+        return false;
+    for (;;) {
+        doubt d = worst_of(s);
+        if (d.at < 0 || s->set.count == 1)
+            return true;
+        *ret_at_bound |= d.bound;
+        const free_param *p = &s->set.p[d.at];
+        if (!p->refinement || d.bound) {
+            if (isinf(d.value))
+                remark(remarks, "%s fixed at max: %s", llmperf_param_name(p->param), d.why);
+            else
+                remark(remarks, "%s fixed at %.3g: %s", llmperf_param_name(p->param), d.value,
+                       d.why);
+        } else {
+            remark(remarks, "no %s", llmperf_param_name(p->param));
+        }
+        fix(s, &d);
+        if (!solve(s, 3))
+            return false;
+    }
+}
+
+/* ---- which rows ----------------------------------------------------------------------------------------- */
+
+typedef struct pick {
+    uint64_t cell, order;
+    int64_t rank;
+    const fit_row *row;
+} pick;
+
+static int by_cell(const void *a, const void *b)
+{
+    const pick *x = a, *y = b;
+    if (x->cell != y->cell)
+        return x->cell < y->cell ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const pick *x = a, *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int octave(double x) { return x > 0 ? (int)floor(log2(x)) : -1; }
+
+/*
+ * At most `most` rows, spread over the shapes: the space of shapes is cut into cells of an octave a
+ * side; every cell gives one row before any gives a second. The choice is by hash: the same rows for
+ * the same samples.
+ */
+static size_t choose_rows(const fit_problem *problem, int64_t most, const fit_row **ret_row)
+{
+    if (problem->count <= most) {
+        for (int64_t i = 0; i < problem->count; i++)
+            ret_row[i] = &problem->row[i];
+        return (size_t)problem->count;
+    }
+    pick *all = malloc((size_t)problem->count * sizeof *all);
+    if (!all)
+        return 0;
+    for (int64_t i = 0; i < problem->count; i++) {
+        const llmperf_op *op = &problem->row[i].op;
+        const int cell[] = {octave(op->m),         octave(op->n),        octave(op->k),
+                            octave(op->sequences), octave(op->heads),    octave(op->query_tokens),
+                            octave(op->kv_heads),  octave(op->head_dim), octave(op->bytes),
+                            octave(op->link_bytes), (int)op->devices};
+        all[i] = (pick){.cell = fit_hash(FIT_HASH_START, cell, sizeof cell),
+                        .order = fit_hash(FIT_HASH_START, op, sizeof *op),
+                        .row = &problem->row[i]};
+        all[i].order ^= all[i].order >> 29;
+    }
+    qsort(all, (size_t)problem->count, sizeof *all, by_cell);
+    for (int64_t i = 1; i < problem->count; i++)
+        all[i].rank = all[i].cell == all[i - 1].cell ? all[i - 1].rank + 1 : 0;
+    qsort(all, (size_t)problem->count, sizeof *all, by_rank);
+    for (int64_t i = 0; i < most; i++)
+        ret_row[i] = all[i].row;
+    free(all);
+    return (size_t)most;
+}
+
+/* ---- shapes left out ------------------------------------------------------------------------------------ */
+
+/* Mean |predicted / measured - 1| over groups that a fit did not see; NAN: no folds. */
+static double left_out(const solver *full)
+{
+    const fit_problem *problem = full->problem;
+    solver s = *full;
+    double sum = 0;
+    int64_t scored = 0;
+    gsl_vector *u = gsl_vector_alloc(FREE_MAX);
+    const fit_row **row = malloc(full->count * sizeof *row);
+    if (!u || !row)
+        goto out;
+    s.u = u;
+    s.row = row;
+    for (int fold = 0; fold < problem->folds; fold++) {
+        s.count = 0;
+        for (size_t i = 0; i < full->count; i++)
+            if (full->row[i]->fold != fold)
+                row[s.count++] = full->row[i];
+        if (s.count == full->count || s.count < (size_t)(2 * s.set.count))
+            continue;
+        gsl_vector_memcpy(u, full->u);
+        if (!solve(&s, FOLD_ROUNDS))
+            continue;
+        for (size_t i = 0; i < full->count; i++) {
+            const fit_row *r = full->row[i];
+            if (r->fold != fold)
+                continue;
+            double t = llmperf_time_op(&r->op, problem->hw, s.calib, NULL, NULL);
+            sum += fabs(t / exp(r->log_time) - 1);
+            scored++;
+        }
+    }
+out:
+    if (u)
+        gsl_vector_free(u);
+    free(row);
+    /* the parameters of the whole fit again */
+    system_of_rows rows = {problem->hw, full->calib, full->row, full->count, &full->set};
+    put_params(&rows, full->u, NULL);
+    return scored > 0 ? sum / (double)scored : NAN;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------- */
+
+/* Covariance of the natural parameters, and which were fitted. */
+static void put_result(const solver *s, llmperf_calib_entry *entry)
+{
+    double slope[FREE_MAX];
+    memcpy(entry->param, s->calib->entry[0].param, sizeof entry->param);
+    memset(entry->covariance, 0, sizeof entry->covariance);
+    entry->fitted = 0;
+    for (int i = 0; i < s->set.count; i++) {
+        natural(&s->set.p[i], gsl_vector_get(s->u, (size_t)i), &slope[i]);
+        entry->fitted |= 1u << s->set.p[i].param;
+    }
+    for (int a = 0; a < s->set.count; a++)
+        for (int b = 0; b < s->set.count; b++)
+            entry->covariance[s->set.p[a].param][s->set.p[b].param] =
+                s->covariance[a][b] * slope[a] * slope[b];
+}
+
+static bool solver_open(solver *s, const fit_problem *problem, int64_t most)
+{
+    memset(s, 0, sizeof *s);
+    s->problem = problem;
+    size_t room = (size_t)(problem->count < most ? problem->count : most);
+    s->row = malloc(room * sizeof *s->row);
+    s->weight = malloc(room * sizeof *s->weight);
+    s->scratch = malloc(room * sizeof *s->scratch);
+    s->u = gsl_vector_alloc(FREE_MAX);
+    s->calib = malloc(sizeof *s->calib);
+    if (!s->row || !s->weight || !s->scratch || !s->u || !s->calib)
+        return false;
+    llmperf_calib_entry entry = {.key = problem->key};
+    fit_calib_of(&entry, s->calib);
+    s->count = choose_rows(problem, most, s->row);
+    return s->count > 0;
+}
+
+static void solver_close(solver *s)
+{
+    free(s->row);
+    free(s->weight);
+    free(s->scratch);
+    free(s->calib);
+    if (s->u)
+        gsl_vector_free(s->u);
+}
+
+static double least_time(const fit_problem *problem)
+{
+    double least = INFINITY;
+    for (int64_t i = 0; i < problem->count; i++)
+        least = fmin(least, problem->row[i].log_time);
+    return exp(least);
+}
+
+static llmperf_status solve_all(const fit_problem *problem, llmperf_calib_entry *entry,
+                                bool *ret_at_bound, llmperf_error *error)
+{
+    solver best = {0};
+    llmperf_status status = LLMPERF_OK;
+    double least_time_s = least_time(problem);
+    /* the k loop runs beside the other terms or adds to them, whichever agrees better */
+    int forms = problem->key.kind == LLMPERF_KIND_GEMM && !problem->plain && !problem->key.gemv &&
+                        problem->count >= 150
+                    ? 2
+                    : 1;
+    bool found = false, out_of_memory = false;
+    for (int form = 0; form < forms; form++) {
+        solver s;
+        char remarks[LLMPERF_TEXT_MAX] = "";
+        bool at_bound = false;
+        if (!solver_open(&s, problem, problem->points)) {
+            solver_close(&s);
+            out_of_memory = true;
+            break;
+        }
+        s.set = params_of(problem, least_time_s, form == 1);
+        if (settle(&s, remarks, &at_bound) && (!found || s.cost < best.cost)) {
+            solver_close(&best);
+            best = s;
+            found = true;
+            *ret_at_bound = at_bound;
+            snprintf(entry->remarks, sizeof entry->remarks, "%s", remarks);
+        } else {
+            solver_close(&s);
+        }
+    }
+    if (out_of_memory) {
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    } else if (!found) {
+        status = llmperf_fail(error, LLMPERF_E_FIT, "the fit did not converge");
+    } else {
+        double error_left_out = problem->folds > 1 ? left_out(&best) : NAN;
+        entry->quality.left_out_frac = isnan(error_left_out) ? 0 : error_left_out;
+        entry->quality.points = (int64_t)best.count;
+        put_result(&best, entry);
+    }
+    solver_close(&best);
+    return status;
+}
+
+llmperf_status fit_solve(const fit_problem *problem, llmperf_calib_entry *entry, bool *ret_at_bound,
+                         llmperf_error *error)
+{
+    if (problem->count < LEAST_ROWS)
+        return llmperf_fail(error, LLMPERF_E_FIT, "%lld usable samples; at least %d are needed",
+                            (long long)problem->count, LEAST_ROWS);
+    gsl_error_handler_t *handler = gsl_set_error_handler_off();
+    llmperf_status status = solve_all(problem, entry, ret_at_bound, error);
+    gsl_set_error_handler(handler);
+    return status;
+}

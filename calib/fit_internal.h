@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Between groups.c (which samples) and fit.c (which parameters). */
+#ifndef LLMPERF_CALIB_FIT_INTERNAL_H
+#define LLMPERF_CALIB_FIT_INTERNAL_H
+
+#include "llmperf/fit.h"
+
+/* One measured operator of a group. */
+typedef struct fit_row {
+    llmperf_op op;
+    double log_time;  /* of the measured time */
+    double weight;    /* by the interval of the measurement, 0..1 */
+    uint64_t family;  /* shape family: one weight matrix, one head layout */
+    int fold;         /* of the cross-validation */
+} fit_row;
+
+/* What is to be fitted: rows of one key. */
+typedef struct fit_problem {
+    const llmperf_hw *hw;
+    llmperf_calib_key key;
+    const fit_row *row;
+    int64_t count;
+    int folds;
+    bool plain;        /* no refinements */
+    bool many_devices; /* a collective: more than one group size */
+    int points;
+} fit_problem;
+
+/* Fits a problem: fills param, covariance, fitted, remarks and quality.points and left_out_frac of
+ * `entry`. Errors: LLMPERF_E_FIT, LLMPERF_E_MEMORY. */
+llmperf_status fit_solve(const fit_problem *problem, llmperf_calib_entry *entry, bool *ret_at_bound,
+                         llmperf_error *error);
+
+/* A calibration whose one entry times every operator of the key. */
+void fit_calib_of(const llmperf_calib_entry *entry, llmperf_calib *ret_calib);
+
+/* Values by size: ascending; quantile by linear interpolation. */
+void fit_sort(double *values, int64_t count);
+double fit_quantile(const double *sorted, int64_t count, double share);
+
+uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size); /* FNV-1a */
+#define FIT_HASH_START 14695981039346656037u
+
+#endif

@@ -1,0 +1,924 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples from CSV: our columns, the headers of public collections, gzip. The text is not trusted:
+ * every length is bounded, every number checked, every bad row named.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef LLMPERF_HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+#include "llmperf/samples.h"
+
+enum {
+    LINE_MAX_BYTES = 1 << 16,
+    CELLS_MAX = 256,
+    LIBRARIES_MAX = 16,
+    CELL_TEXT_MAX = 96,
+    MAP_MAX = 64,
+};
+
+static const double LARGEST = 1e15; /* of a count in a row: products of four stay finite */
+
+/* ---- columns ----------------------------------------------------------------------------------------- */
+
+typedef enum column {
+    C_GPU, C_LIBRARY, C_VERSION, C_DTYPE, C_KV_DTYPE, C_OP, C_M, C_N, C_K, C_BATCH, C_SEQ_Q,
+    C_SEQ_KV, C_WINDOW, C_HEADS, C_KV_HEADS, C_HEAD_DIM, C_HEAD_DIM_V, C_TOKENS, C_EXPERTS,
+    C_TOP_K, C_TP, C_EP, C_DEVICES, C_BYTES, C_COPIES, C_TIME_S, C_CI_S, C_REPS, C_REGIME,
+    C_CLOCK_HZ, C_POWER_W, C_FLAGS,
+    /* of others */
+    C_TIME_US, C_KV_PRIOR, C_MODEL, C_LAYER, C_SYSTEM, C_PER_NODE, C_CHUNK, C_KV_PREFILL,
+    C_DECODES, C_KV_DECODE, C_ROUTED, C_GROUPED, C_ITERATION, C_SKEW,
+    C_COUNT,
+    C_IGNORED = C_COUNT,
+    C_WIDE, /* C_WIDE + i: times of library i, microseconds */
+} column;
+
+static const struct {
+    const char *name;
+    column column;
+} COLUMNS[] = {
+    {"gpu", C_GPU}, {"library", C_LIBRARY}, {"version", C_VERSION}, {"dtype", C_DTYPE},
+    {"kv_dtype", C_KV_DTYPE}, {"op", C_OP}, {"m", C_M}, {"n", C_N}, {"k", C_K},
+    {"batch", C_BATCH}, {"seq_q", C_SEQ_Q}, {"seq_kv", C_SEQ_KV}, {"window", C_WINDOW},
+    {"heads", C_HEADS}, {"kv_heads", C_KV_HEADS}, {"head_dim", C_HEAD_DIM},
+    {"head_dim_v", C_HEAD_DIM_V}, {"tokens", C_TOKENS}, {"experts", C_EXPERTS},
+    {"top_k", C_TOP_K}, {"tp", C_TP}, {"ep", C_EP}, {"devices", C_DEVICES}, {"bytes", C_BYTES},
+    {"copies", C_COPIES}, {"time_s", C_TIME_S}, {"ci_s", C_CI_S}, {"reps", C_REPS},
+    {"regime", C_REGIME}, {"clock_hz", C_CLOCK_HZ}, {"power_w", C_POWER_W}, {"flags", C_FLAGS},
+    {"time_us", C_TIME_US},
+    /* aiconfigurator */
+    {"n_heads", C_HEADS}, {"n_kv_heads", C_KV_HEADS}, {"lib", C_LIBRARY}, {"ver", C_VERSION},
+    {"num_gpus", C_DEVICES}, {"topk", C_ROUTED}, {"moe_tp", C_TP}, {"moe_ep", C_EP},
+    /* LLMServingSim, Vidur */
+    {"kv_prior", C_KV_PRIOR}, {"model", C_MODEL}, {"layer", C_LAYER}, {"system", C_SYSTEM},
+    {"devices_per_node", C_PER_NODE}, {"prefill_chunk", C_CHUNK}, {"kv_prefill", C_KV_PREFILL},
+    {"n_decode", C_DECODES}, {"kv_decode", C_KV_DECODE},
+    /* known, but no operator samples */
+    {"t_skew_us", C_SKEW}, {"t_mean_us", C_IGNORED}, {"t_max_us", C_IGNORED},
+    {"up_proj_us", C_GROUPED}, {"prompt_ms", C_ITERATION}, {"min_us", C_IGNORED},
+    {"name", C_IGNORED},
+};
+
+static column column_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof COLUMNS / sizeof *COLUMNS; i++)
+        if (strcmp(COLUMNS[i].name, name) == 0)
+            return COLUMNS[i].column;
+    return C_IGNORED;
+}
+
+typedef struct reader {
+    llmperf_samples *samples;
+    const llmperf_samples_options *options;
+    llmperf_error *error;
+    const char *name;
+    int64_t line;
+    int32_t file;
+    /* the header */
+    bool has_header;
+    int cell_count;
+    int column[CELLS_MAX];
+    bool has[C_COUNT];
+    int library_count;
+    int32_t library[LIBRARIES_MAX];
+    double library_copies[LIBRARIES_MAX];
+    int32_t no_library;
+    /* the row: cells by column, "" where there is none; they point into the line */
+    const char *cell[C_COUNT];
+    const char *wide[LIBRARIES_MAX];
+} reader;
+
+static const char *const EMPTY = "";
+
+/* ---- bad rows ---------------------------------------------------------------------------------------- */
+
+/* Tells of a row that gives no sample. Always false, so that it can be returned. */
+static bool leave_out(reader *r, bool refused, const char *format, ...) LLMPERF_PRINTF(3, 4);
+static bool leave_out(reader *r, bool refused, const char *format, ...)
+{
+    char raw[512], text[LLMPERF_TEXT_MAX];
+    int used = snprintf(raw, sizeof raw, "%s:%lld: ", r->name, (long long)r->line);
+    if (used < 0 || (size_t)used >= sizeof raw)
+        used = 0;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(raw + used, sizeof raw - (size_t)used, format, arguments);
+    va_end(arguments);
+    if (refused)
+        r->samples->refused++;
+    else
+        r->samples->skipped++;
+    if (r->options && r->options->visit)
+        r->options->visit(refused, llmperf_escape(raw, text, sizeof text), r->options->context);
+    return false;
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------- */
+
+static const char *column_name(column wanted)
+{
+    for (size_t i = 0; i < sizeof COLUMNS / sizeof *COLUMNS; i++)
+        if (COLUMNS[i].column == wanted)
+            return COLUMNS[i].name;
+    return "?";
+}
+
+/* A number from `least` to LARGEST; `fallback` where the cell is empty and fallback is not NAN. */
+static bool number(reader *r, column c, double least, double fallback, double *ret_value)
+{
+    const char *text = r->cell[c];
+    double value;
+    if (!text[0]) {
+        if (isnan(fallback))
+            return leave_out(r, true, "%s is missing; %s needs it", column_name(c), r->cell[C_OP][0]
+                             ? r->cell[C_OP] : "the row");
+        *ret_value = fallback;
+        return true;
+    }
+    if (!llmperf_parse_double(text, &value))
+        return leave_out(r, true, "%s is '%.40s'; a number is allowed", column_name(c), text);
+    if (!(value >= least) || value > LARGEST)
+        return leave_out(r, true, "%s is %.40s; %g to %g is allowed", column_name(c), text, least,
+                         LARGEST);
+    *ret_value = value;
+    return true;
+}
+
+/* A whole number of at least 1. */
+static bool count_of(reader *r, column c, double fallback, double *ret_value)
+{
+    double value;
+    if (!number(r, c, 1, fallback, &value))
+        return false;
+    if (value != floor(value))
+        return leave_out(r, true, "%s is %.40s; a whole number is allowed", column_name(c),
+                         r->cell[c]);
+    *ret_value = value;
+    return true;
+}
+
+/* Seconds of one launch. */
+static bool time_cell(reader *r, const char *text, const char *what, double unit,
+                      double *ret_time_s)
+{
+    double value;
+    if (!llmperf_parse_double(text, &value))
+        return leave_out(r, true, "%s is '%.40s'; a time above zero is allowed", what, text);
+    value *= unit;
+    if (!(value > 0) || value > 1e6)
+        return leave_out(r, true, "%s is %.40s; a time above zero is allowed", what, text);
+    *ret_time_s = value;
+    return true;
+}
+
+typedef struct format {
+    llmperf_dtype dtype, stored;
+    bool block;
+} format;
+
+/* "bf16", "fp8_block" (scales per block), "int4_wo" (weights only: 16-bit arithmetic). */
+static bool format_of(reader *r, const char *text, format *ret_format)
+{
+    char base[CELL_TEXT_MAX];
+    format f = {0};
+    snprintf(base, sizeof base, "%s", text);
+    size_t length = strlen(base);
+    bool weights_only = length > 3 && strcmp(base + length - 3, "_wo") == 0;
+    f.block = length > 6 && strcmp(base + length - 6, "_block") == 0;
+    if (weights_only)
+        base[length - 3] = '\0';
+    if (f.block)
+        base[length - 6] = '\0';
+    f.dtype = llmperf_dtype_parse(base);
+    if (f.dtype == LLMPERF_DTYPE_NONE)
+        return leave_out(r, true, "dtype '%.40s' is not known; bf16, fp8, int4_wo ... are allowed",
+                         text);
+    if (weights_only) {
+        f.stored = f.dtype;
+        f.dtype = LLMPERF_DTYPE_BF16;
+    }
+    *ret_format = f;
+    return true;
+}
+
+static bool dtype_of(reader *r, format *ret_format)
+{
+    if (!r->cell[C_DTYPE][0])
+        return leave_out(r, true, "dtype is missing; bf16, fp8, int4_wo ... are allowed");
+    return format_of(r, r->cell[C_DTYPE], ret_format);
+}
+
+/* ---- models whose layers are measured by name -------------------------------------------------------- */
+
+typedef struct known_model {
+    const char *name;
+    double hidden, heads, kv_heads, head_dim, ffn, vocab; /* ffn 0 = experts */
+} known_model;
+
+/* From the public configs of the models. */
+static const known_model MODELS[] = {
+    {"Llama-3.1-8B", 4096, 32, 8, 128, 14336, 128256},
+    {"Llama-3.1-70B", 8192, 64, 8, 128, 28672, 128256},
+    {"Qwen3-32B", 5120, 64, 8, 128, 25600, 151936},
+    {"Qwen3-30B-A3B-Instruct-2507", 2048, 32, 4, 128, 0, 151936},
+};
+
+static const known_model *model_of(reader *r)
+{
+    for (size_t i = 0; i < sizeof MODELS / sizeof *MODELS; i++)
+        if (strcmp(MODELS[i].name, r->cell[C_MODEL]) == 0)
+            return &MODELS[i];
+    leave_out(r, false, "the shapes of model '%.60s' are not known here", r->cell[C_MODEL]);
+    return NULL;
+}
+
+/* ---- one operator from a row ------------------------------------------------------------------------- */
+
+static bool make_gemm(reader *r, double m, double n, double k, llmperf_sample *s)
+{
+    format f;
+    if (!dtype_of(r, &f))
+        return false;
+    s->op = llmperf_sample_gemm(f.dtype, f.stored, m, n, k);
+    s->stored = (uint8_t)f.stored;
+    s->block = f.block;
+    return true;
+}
+
+static bool gemm_row(reader *r, llmperf_sample *s)
+{
+    double m, n, k;
+    if (!number(r, C_M, s->kind == LLMPERF_SAMPLE_GEMV ? 1 : 1e-6,
+                s->kind == LLMPERF_SAMPLE_GEMV ? 1 : NAN, &m) ||
+        !count_of(r, C_N, NAN, &n) || !count_of(r, C_K, NAN, &k))
+        return false;
+    return make_gemm(r, m, n, k, s);
+}
+
+static bool make_attention(reader *r, llmperf_attention_shape *shape, llmperf_sample *s)
+{
+    format f, kv = {0};
+    if (!dtype_of(r, &f))
+        return false;
+    if (r->cell[C_KV_DTYPE][0] && !format_of(r, r->cell[C_KV_DTYPE], &kv))
+        return false;
+    if (shape->past_tokens < 0)
+        return leave_out(r, true, "seq_kv is below seq_q; the attended tokens include the queries");
+    shape->dtype = f.dtype;
+    shape->kv_dtype = kv.dtype;
+    s->op = llmperf_sample_attention(shape);
+    s->stored = (uint8_t)(kv.dtype == f.dtype ? LLMPERF_DTYPE_NONE : kv.dtype);
+    s->window = shape->window;
+    s->kind = s->op.regime == LLMPERF_REGIME_DECODE ? LLMPERF_SAMPLE_ATTN_DECODE
+                                                    : LLMPERF_SAMPLE_ATTN_PREFILL;
+    return true;
+}
+
+static bool attention_row(reader *r, llmperf_sample *s)
+{
+    llmperf_attention_shape shape = {0};
+    double keys = 0;
+    bool decode = s->kind == LLMPERF_SAMPLE_ATTN_DECODE;
+    if (!count_of(r, C_BATCH, NAN, &shape.sequences) ||
+        !count_of(r, C_SEQ_Q, decode ? 1 : NAN, &shape.query_tokens) ||
+        !count_of(r, C_HEADS, NAN, &shape.heads) ||
+        !count_of(r, C_KV_HEADS, shape.heads, &shape.kv_heads) ||
+        !count_of(r, C_HEAD_DIM, NAN, &shape.head_dim) ||
+        !number(r, C_HEAD_DIM_V, 0, 0, &shape.value_dim) ||
+        !number(r, C_WINDOW, 0, 0, &shape.window))
+        return false;
+    if (r->has[C_KV_PRIOR]) {
+        if (!number(r, C_KV_PRIOR, 0, NAN, &shape.past_tokens))
+            return false;
+    } else {
+        if (!count_of(r, C_SEQ_KV, decode ? NAN : shape.query_tokens, &keys))
+            return false;
+        shape.past_tokens = keys - shape.query_tokens;
+    }
+    return make_attention(r, &shape, s);
+}
+
+static bool elementwise_row(reader *r, double in, double out, llmperf_sample *s)
+{
+    format f = {.dtype = LLMPERF_DTYPE_BF16};
+    if (r->cell[C_DTYPE][0] && !dtype_of(r, &f))
+        return false;
+    if (in == 0) { /* bytes alone: read and written in equal parts */
+        double bytes, per = llmperf_dtype_bits(f.dtype) / 8;
+        if (!number(r, C_BYTES, 1, NAN, &bytes))
+            return false;
+        in = out = bytes / 2 / per;
+    }
+    s->op = llmperf_sample_elementwise(f.dtype, in, out);
+    return true;
+}
+
+static bool collective_row(reader *r, llmperf_sample *s)
+{
+    double devices;
+    if (!count_of(r, C_DEVICES, NAN, &devices) || !number(r, C_BYTES, 1, NAN, &s->bytes))
+        return false;
+    if (devices < 2 || devices > 1 << 20)
+        return leave_out(r, true, "devices is %g; 2 to 1048576 is allowed", devices);
+    if (s->kind == LLMPERF_SAMPLE_ALL_REDUCE || s->kind == LLMPERF_SAMPLE_ALL_GATHER) {
+        llmperf_collective collective = s->kind == LLMPERF_SAMPLE_ALL_REDUCE
+                                            ? LLMPERF_COLLECTIVE_ALL_REDUCE
+                                            : LLMPERF_COLLECTIVE_ALL_GATHER;
+        s->op = llmperf_sample_collective(collective, devices, s->bytes);
+        return true;
+    }
+    return leave_out(r, false, "%s is no operator of a model here yet",
+                     llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
+}
+
+/* Vidur: m tokens of n elements; what each module reads and writes, in tensors of that width. */
+static bool module_row(reader *r, const char *op, llmperf_sample *s)
+{
+    static const struct {
+        const char *name;
+        double in, out;
+    } MODULES[] = {
+        {"act", 1, 0.5}, /* gate and up in, half as much out */
+        {"layer_norm", 1, 1}, {"add", 2, 1}, {"rope", 1, 1}, {"embedding", 1, 1},
+    };
+    double m, n;
+    for (size_t i = 0; i < sizeof MODULES / sizeof *MODULES; i++) {
+        if (strcmp(MODULES[i].name, op) != 0)
+            continue;
+        if (!count_of(r, C_M, NAN, &m) || !count_of(r, C_N, NAN, &n))
+            return false;
+        s->kind = LLMPERF_SAMPLE_ELEMENTWISE;
+        if (!elementwise_row(r, MODULES[i].in * m * n, MODULES[i].out * m * n, s))
+            return false;
+        if (strcmp(op, "embedding") == 0) {
+            s->op.kind = LLMPERF_KIND_GATHER;
+            s->op.id = LLMPERF_OP_EMBED;
+        }
+        return true;
+    }
+    return leave_out(r, true, "op '%.40s' is not known; gemm, gemv, attn_prefill, attn_decode, "
+                              "elementwise, all_reduce, all_gather ... are allowed", op);
+}
+
+/* LLMServingSim: modules of a model by name. */
+static bool layer_row(reader *r, llmperf_sample *s)
+{
+    const known_model *m = model_of(r);
+    const char *layer = r->cell[C_LAYER];
+    double t, tp;
+    if (!m || !count_of(r, C_TOKENS, NAN, &t) || !count_of(r, C_TP, 1, &tp))
+        return false;
+    double h = m->hidden, heads = m->heads / tp, kv = fmax(1, m->kv_heads / tp), d = m->head_dim;
+    double ffn = m->ffn / tp;
+    const struct {
+        const char *name;
+        double n, k; /* a product */
+        double in, out; /* else values per token */
+    } rows[] = {
+        {"qkv_proj", (heads + 2 * kv) * d, h, 0, 0}, {"o_proj", h, heads * d, 0, 0},
+        {"gate_up_proj", 2 * ffn, h, 0, 0},          {"down_proj", h, ffn, 0, 0},
+        {"lm_head", ceil(m->vocab / tp), h, 0, 0},   {"act_fn", 0, 0, 2 * ffn, ffn},
+        {"layernorm", 0, 0, 2 * h, 2 * h},           {"final_layernorm", 0, 0, 2 * h, 2 * h},
+        {"rotary_emb", 0, 0, (heads + kv) * d, (heads + kv) * d},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, layer) != 0)
+            continue;
+        if (rows[i].n + rows[i].in == 0)
+            break;
+        if (rows[i].n > 0) {
+            s->kind = LLMPERF_SAMPLE_GEMM;
+            return make_gemm(r, t, rows[i].n, rows[i].k, s);
+        }
+        s->kind = LLMPERF_SAMPLE_ELEMENTWISE;
+        return elementwise_row(r, t * rows[i].in, t * rows[i].out, s);
+    }
+    return leave_out(r, false, "layer '%.40s' of model %.40s is no operator that is fitted", layer,
+                     m->name);
+}
+
+/* LLMServingSim: a chunk of one prompt beside decoding sequences. */
+static bool mixed_row(reader *r, llmperf_sample *s)
+{
+    const known_model *m = model_of(r);
+    double tp, chunk, past, decodes, context;
+    if (!m || !count_of(r, C_TP, 1, &tp) || !number(r, C_CHUNK, 0, NAN, &chunk) ||
+        !number(r, C_KV_PREFILL, 0, 0, &past) || !number(r, C_DECODES, 0, NAN, &decodes) ||
+        !number(r, C_KV_DECODE, 0, 0, &context))
+        return false;
+    if (chunk > 0 && decodes > 0)
+        return leave_out(r, false, "mixed prefill and decode is no operator of a model here yet");
+    if (chunk + decodes == 0)
+        return leave_out(r, true, "neither prefill_chunk nor n_decode is above zero");
+    llmperf_attention_shape shape = {
+        .sequences = chunk > 0 ? 1 : decodes,
+        .query_tokens = chunk > 0 ? chunk : 1,
+        .past_tokens = chunk > 0 ? past : context,
+        .heads = m->heads / tp,
+        .kv_heads = fmax(1, m->kv_heads / tp),
+        .head_dim = m->head_dim,
+    };
+    return make_attention(r, &shape, s);
+}
+
+/* Vidur's networks: a part by the name of its system; only groups inside a node. */
+static bool system_row(reader *r, llmperf_sample *s)
+{
+    static const struct {
+        const char *prefix, *part;
+    } SYSTEMS[] = {{"a100", "A100-SXM4-80GB"}, {"h100", "H100-SXM5-80GB"}, {"a40", "NVIDIA A40"}};
+    const char *system = r->cell[C_SYSTEM], *part = NULL;
+    double devices, per_node;
+    for (size_t i = 0; i < sizeof SYSTEMS / sizeof *SYSTEMS; i++)
+        if (strncmp(system, SYSTEMS[i].prefix, strlen(SYSTEMS[i].prefix)) == 0)
+            part = SYSTEMS[i].part;
+    if (!part)
+        return leave_out(r, false, "the parts of system '%.40s' are not known here", system);
+    if (!count_of(r, C_DEVICES, NAN, &devices) || !count_of(r, C_PER_NODE, NAN, &per_node))
+        return false;
+    if (devices > per_node)
+        return leave_out(r, false, "a group across nodes is not fitted");
+    if (devices > 2 && strstr(system, "pairwise"))
+        return leave_out(r, false, "a group over pairs of linked devices is not fitted");
+    return llmperf_samples_name(r->samples, part, &s->hw, r->error) == LLMPERF_OK;
+}
+
+static bool kind_of(reader *r, llmperf_sample_kind *ret_kind)
+{
+    static const struct {
+        const char *name;
+        llmperf_sample_kind kind;
+    } SPELLINGS[] = {
+        {"allreduce", LLMPERF_SAMPLE_ALL_REDUCE}, {"allgather", LLMPERF_SAMPLE_ALL_GATHER},
+        {"reducescatter", LLMPERF_SAMPLE_REDUCE_SCATTER}, {"alltoall", LLMPERF_SAMPLE_ALL_TO_ALL},
+        {"sendrecv", LLMPERF_SAMPLE_SEND_RECV},
+    };
+    const char *text = r->cell[C_OP];
+    for (int i = 0; i < LLMPERF_SAMPLE_KIND_COUNT; i++)
+        if (strcmp(text, llmperf_sample_kind_name((llmperf_sample_kind)i)) == 0) {
+            *ret_kind = (llmperf_sample_kind)i;
+            return true;
+        }
+    for (size_t i = 0; i < sizeof SPELLINGS / sizeof *SPELLINGS; i++)
+        if (strcmp(text, SPELLINGS[i].name) == 0) {
+            *ret_kind = SPELLINGS[i].kind;
+            return true;
+        }
+    return false;
+}
+
+static bool operator_row(reader *r, llmperf_sample *s)
+{
+    if (r->has[C_ROUTED] || r->has[C_GROUPED])
+        return leave_out(r, false, "MoE layers are no operator of a model here yet");
+    if (r->has[C_ITERATION])
+        return leave_out(r, false, "a whole iteration is no operator");
+    if (r->has[C_SKEW])
+        return leave_out(r, false, "sequences of unequal length are no operator of a model here");
+    if (r->has[C_LAYER])
+        return layer_row(r, s);
+    if (r->has[C_CHUNK])
+        return mixed_row(r, s);
+    if (r->has[C_SYSTEM] && !system_row(r, s))
+        return false;
+    llmperf_sample_kind kind;
+    if (!kind_of(r, &kind))
+        return module_row(r, r->cell[C_OP], s);
+    s->kind = (uint8_t)kind;
+    double m, n;
+    switch (kind) {
+    case LLMPERF_SAMPLE_GEMM:
+    case LLMPERF_SAMPLE_GEMV:
+        return gemm_row(r, s);
+    case LLMPERF_SAMPLE_ATTN_PREFILL:
+    case LLMPERF_SAMPLE_ATTN_DECODE:
+        return attention_row(r, s);
+    case LLMPERF_SAMPLE_ELEMENTWISE:
+        if (r->cell[C_BYTES][0])
+            return elementwise_row(r, 0, 0, s);
+        if (!count_of(r, C_M, NAN, &m) || !count_of(r, C_N, NAN, &n))
+            return false;
+        return elementwise_row(r, m * n, m * n, s);
+    case LLMPERF_SAMPLE_ALL_REDUCE:
+    case LLMPERF_SAMPLE_ALL_GATHER:
+    case LLMPERF_SAMPLE_REDUCE_SCATTER:
+    case LLMPERF_SAMPLE_ALL_TO_ALL:
+    case LLMPERF_SAMPLE_SEND_RECV:
+        return collective_row(r, s);
+    default:
+        return leave_out(r, false, "%s is no operator that is fitted",
+                         llmperf_sample_kind_name(kind));
+    }
+}
+
+/* ---- the rest of a row ------------------------------------------------------------------------------- */
+
+static bool flags_of(reader *r, uint32_t *ret_flags)
+{
+    static const char *const WORDS[] = {"contended", "throttled", "cached", "unsteady", "timeout"};
+    const char *at = r->cell[C_FLAGS];
+    while (*at) {
+        size_t length = strcspn(at, " |;");
+        bool known = length == 0;
+        for (int i = 0; i < 5; i++)
+            if (length == strlen(WORDS[i]) && strncmp(at, WORDS[i], length) == 0) {
+                *ret_flags |= 1u << i;
+                known = true;
+            }
+        if (!known)
+            return leave_out(r, true, "flag '%.*s' is not known; contended, throttled, cached, "
+                                      "unsteady, timeout are allowed",
+                             (int)(length < 40 ? length : 40), at);
+        at += length + (at[length] != '\0');
+    }
+    return true;
+}
+
+static bool place_of(reader *r, uint8_t *ret_place)
+{
+    static const struct {
+        const char *word;
+        uint8_t place;
+    } WORDS[] = {{"", LLMPERF_PLACE_UNKNOWN},  {"cold", LLMPERF_PLACE_COLD},
+                 {"dram", LLMPERF_PLACE_COLD}, {"warm", LLMPERF_PLACE_WARM},
+                 {"cache", LLMPERF_PLACE_WARM}};
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strcmp(WORDS[i].word, r->cell[C_REGIME]) == 0) {
+            *ret_place = WORDS[i].place;
+            return true;
+        }
+    return leave_out(r, true, "regime is '%.40s'; cold (dram) or warm (cache) is allowed",
+                     r->cell[C_REGIME]);
+}
+
+static bool intern(reader *r, column c, int32_t *ret_index)
+{
+    return !r->cell[c][0] ||
+           llmperf_samples_name(r->samples, r->cell[c], ret_index, r->error) == LLMPERF_OK;
+}
+
+/* False: nothing to add (told), or out of memory (r->error says so). */
+static bool common_row(reader *r, llmperf_sample *s)
+{
+    s->file = r->file;
+    s->line = r->line;
+    s->library = r->no_library;
+    return intern(r, C_GPU, &s->hw) && operator_row(r, s) && intern(r, C_LIBRARY, &s->library) &&
+           intern(r, C_VERSION, &s->version) && number(r, C_COPIES, 1, 1, &s->copies) &&
+           number(r, C_CI_S, 0, 0, &s->ci_s) && number(r, C_REPS, 0, 0, &s->reps) &&
+           number(r, C_CLOCK_HZ, 0, 0, &s->clock_hz) && number(r, C_POWER_W, 0, 0, &s->power_w) &&
+           flags_of(r, &s->flags) && place_of(r, &s->place);
+}
+
+static bool read_row(reader *r)
+{
+    llmperf_sample s = {0};
+    r->samples->rows++;
+    if (!common_row(r, &s))
+        return false;
+    bool any = false;
+    for (int i = 0; i < r->library_count; i++) {
+        if (!r->wide[i][0])
+            continue;
+        any = true;
+        s.library = r->library[i];
+        s.copies = r->library_copies[i];
+        if (!time_cell(r, r->wide[i], r->samples->name[s.library], 1e-6, &s.time_s))
+            return false;
+        if (llmperf_samples_add(r->samples, &s, r->error) != LLMPERF_OK)
+            return false;
+    }
+    if (any)
+        return true;
+    if (r->library_count > 0)
+        return leave_out(r, false, "no library has a time here");
+    bool in_s = r->has[C_TIME_S];
+    const char *cell = r->cell[in_s ? C_TIME_S : C_TIME_US];
+    return time_cell(r, cell, in_s ? "time_s" : "time_us", in_s ? 1 : 1e-6, &s.time_s) &&
+           llmperf_samples_add(r->samples, &s, r->error) == LLMPERF_OK;
+}
+
+/* ---- the header -------------------------------------------------------------------------------------- */
+
+/* Renames by --map their=ours; NULL: no rule for this name. */
+static const char *renamed(const reader *r, const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; r->options && r->options->map && r->options->map[i]; i++) {
+        const char *rule = r->options->map[i];
+        if (strncmp(rule, name, length) == 0 && rule[length] == '=')
+            return rule + length + 1;
+    }
+    return NULL;
+}
+
+/*
+ * Which collections rotate their weights: vLLM and SGLang time six copies in turn, TensorRT-LLM one
+ * (products that its L2 holds run faster there than memory allows).
+ */
+static double copies_of(const char *library) { return strcmp(library, "trtllm") == 0 ? 1 : 6; }
+
+static llmperf_status read_header(reader *r, char **cell, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const char *name = renamed(r, cell[i]);
+        if (!name)
+            name = cell[i];
+        int c = column_of(name);
+        bool wide = c == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2] &&
+                    column_of(name) == C_IGNORED && strcmp(name, "t_mean_us") != 0 &&
+                    strcmp(name, "t_max_us") != 0;
+        if (wide && r->library_count < LIBRARIES_MAX) {
+            llmperf_status status = llmperf_samples_name(
+                r->samples, name + 2, &r->library[r->library_count], r->error);
+            if (status != LLMPERF_OK)
+                return status;
+            r->library_copies[r->library_count] = copies_of(name + 2);
+            c = C_WIDE + r->library_count++;
+        } else if (c < C_COUNT) {
+            if (r->has[c])
+                return llmperf_fail(r->error, LLMPERF_E_SPEC,
+                                    "%s:%lld: two columns stand for %s; one is allowed", r->name,
+                                    (long long)r->line, column_name((column)c));
+            r->has[c] = true;
+        }
+        r->column[i] = c;
+    }
+    r->cell_count = count;
+    r->has_header = true;
+    bool refused = r->has[C_GROUPED] || r->has[C_ITERATION] || r->has[C_SKEW] || r->has[C_ROUTED];
+    if (!r->has[C_TIME_S] && !r->has[C_TIME_US] && r->library_count == 0 && !refused)
+        return llmperf_fail(r->error, LLMPERF_E_SPEC,
+                            "%s:%lld: no column of times; time_s, time_us or t_LIBRARY (also by "
+                            "--map their=ours) is allowed",
+                            r->name, (long long)r->line);
+    if (!r->has[C_OP] && !r->has[C_LAYER] && !r->has[C_CHUNK] && !refused)
+        return llmperf_fail(r->error, LLMPERF_E_SPEC,
+                            "%s:%lld: no column 'op'; gemm, attn_decode ... tell what was timed",
+                            r->name, (long long)r->line);
+    return LLMPERF_OK;
+}
+
+/* Every rule must be "their=ours" with a column of ours. */
+static llmperf_status check_map(const llmperf_samples_options *options, llmperf_error *error)
+{
+    for (int i = 0; options && options->map && options->map[i]; i++) {
+        const char *rule = options->map[i], *equals = strchr(rule, '=');
+        if (i >= MAP_MAX)
+            return llmperf_fail(error, LLMPERF_E_USAGE, "more than %d renamed columns", MAP_MAX);
+        if (!equals || equals == rule)
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "column map '%.60s'; their=ours is allowed, such as kernel_us=time_us",
+                                rule);
+        if (column_of(equals + 1) == C_IGNORED && strncmp(equals + 1, "t_", 2) != 0) {
+            const char *names[sizeof COLUMNS / sizeof *COLUMNS + 1];
+            size_t count = sizeof COLUMNS / sizeof *COLUMNS;
+            for (size_t k = 0; k < count; k++)
+                names[k] = COLUMNS[k].name;
+            names[count] = NULL;
+            const char *near = llmperf_nearest(equals + 1, names);
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "column map '%.60s': '%.40s' is no column of ours%s%s%s", rule,
+                                equals + 1, near ? "; did you mean '" : "", near ? near : "",
+                                near ? "'?" : "");
+        }
+    }
+    return LLMPERF_OK;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------- */
+
+/* Cuts a line into cells in place; quotes as in RFC 4180, blanks around a cell go. -1: too many,
+ * -2: an open quote. */
+static int split(char *line, char **cell)
+{
+    int count = 0;
+    char *at = line;
+    for (;;) {
+        if (count == CELLS_MAX)
+            return -1;
+        while (*at == ' ' || *at == '\t')
+            at++;
+        char *to = at;
+        cell[count++] = to;
+        if (*at == '"') {
+            for (at++; *at && (*at != '"' || at[1] == '"'); at++) {
+                if (*at == '"')
+                    at++;
+                *to++ = *at;
+            }
+            if (!*at)
+                return -2;
+            at++;
+            while (*at && *at != ',')
+                at++;
+        } else {
+            while (*at && *at != ',')
+                *to++ = *at++;
+            while (to > cell[count - 1] && (to[-1] == ' ' || to[-1] == '\t'))
+                to--;
+        }
+        char next = *at;
+        *to = '\0';
+        if (!next)
+            return count;
+        at++;
+    }
+}
+
+static llmperf_status take_line(reader *r, char *line, size_t length)
+{
+    char *cell[CELLS_MAX];
+    r->line++;
+    if (length > 0 && line[length - 1] == '\r')
+        line[--length] = '\0';
+    if (r->line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
+        line += 3;
+    if (line[0] == '#' || line[strspn(line, " \t")] == '\0')
+        return LLMPERF_OK;
+    int count = split(line, cell);
+    if (!r->has_header) {
+        if (count < 0)
+            return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s:%lld: the header %s", r->name,
+                                (long long)r->line,
+                                count == -1 ? "has more than 256 columns" : "has an open quote");
+        return read_header(r, cell, count);
+    }
+    if (count < 0) {
+        r->samples->rows++;
+        leave_out(r, true, "%s", count == -1 ? "more than 256 cells" : "an open quote");
+        return LLMPERF_OK;
+    }
+    if (count != r->cell_count) {
+        r->samples->rows++;
+        leave_out(r, true, "%d cells; the header has %d", count, r->cell_count);
+        return LLMPERF_OK;
+    }
+    for (int i = 0; i < C_COUNT; i++)
+        r->cell[i] = EMPTY;
+    for (int i = 0; i < LIBRARIES_MAX; i++)
+        r->wide[i] = EMPTY;
+    for (int i = 0; i < count; i++) {
+        if (r->column[i] < C_COUNT)
+            r->cell[r->column[i]] = cell[i];
+        else if (r->column[i] >= C_WIDE)
+            r->wide[r->column[i] - C_WIDE] = cell[i];
+    }
+    llmperf_error *error = r->error;
+    llmperf_error own = {0};
+    r->error = &own; /* read_row() fails for want of memory or names alone */
+    bool added = read_row(r);
+    r->error = error;
+    if (!added && own.status != LLMPERF_OK)
+        return llmperf_fail(error, own.status, "%s:%lld: %s", r->name, (long long)r->line, own.text);
+    return LLMPERF_OK;
+}
+
+/* Bytes come in blocks; lines go on as they are complete. */
+typedef struct line_buffer {
+    char *text; /* LINE_MAX_BYTES + 1 */
+    size_t used;
+    bool too_long;
+    bool has_nul;
+} line_buffer;
+
+static llmperf_status end_line(reader *r, line_buffer *b)
+{
+    llmperf_status status = LLMPERF_OK;
+    b->text[b->used] = '\0';
+    if (b->too_long || b->has_nul) {
+        r->line++;
+        if (!r->has_header)
+            status = llmperf_fail(r->error, LLMPERF_E_SPEC,
+                                  "%s:%lld: %s; a CSV file with a header is allowed", r->name,
+                                  (long long)r->line,
+                                  b->has_nul ? "a NUL byte" : "a line of more than 64 KiB");
+        else {
+            r->samples->rows++;
+            leave_out(r, true, "%s", b->has_nul ? "a NUL byte" : "a line of more than 64 KiB");
+        }
+    } else {
+        status = take_line(r, b->text, b->used);
+    }
+    b->used = 0;
+    b->too_long = b->has_nul = false;
+    return status;
+}
+
+static llmperf_status take_block(reader *r, line_buffer *b, const char *block, size_t size)
+{
+    llmperf_status status = LLMPERF_OK;
+    while (size > 0 && status == LLMPERF_OK) {
+        const char *end = memchr(block, '\n', size);
+        size_t part = end ? (size_t)(end - block) : size;
+        size_t room = LINE_MAX_BYTES - b->used;
+        b->has_nul |= memchr(block, '\0', part) != NULL;
+        b->too_long |= part > room;
+        memcpy(b->text + b->used, block, part < room ? part : room);
+        b->used += part < room ? part : room;
+        if (end)
+            status = end_line(r, b);
+        block += part + (end != NULL);
+        size -= part + (end != NULL);
+    }
+    return status;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------- */
+
+static llmperf_status begin(reader *r, line_buffer *b)
+{
+    llmperf_status status = check_map(r->options, r->error);
+    if (status == LLMPERF_OK)
+        status = llmperf_samples_name(r->samples, r->name, &r->file, r->error);
+    if (status != LLMPERF_OK)
+        return status;
+    b->text = malloc(LINE_MAX_BYTES + 1);
+    return b->text ? LLMPERF_OK : llmperf_fail(r->error, LLMPERF_E_MEMORY, "out of memory");
+}
+
+static llmperf_status finish(reader *r, line_buffer *b, llmperf_status status)
+{
+    if (status == LLMPERF_OK && b->used > 0)
+        status = end_line(r, b);
+    if (status == LLMPERF_OK && !r->has_header)
+        status = llmperf_fail(r->error, LLMPERF_E_SPEC, "%s: no header; a CSV file is allowed",
+                              r->name);
+    free(b->text);
+    return status;
+}
+
+llmperf_status llmperf_samples_read_text(llmperf_samples *samples, const char *name,
+                                         const char *text, size_t size,
+                                         const llmperf_samples_options *options,
+                                         llmperf_error *error)
+{
+    reader r = {.samples = samples, .options = options, .error = error, .name = name};
+    line_buffer b = {0};
+    llmperf_status status = begin(&r, &b);
+    if (status == LLMPERF_OK)
+        status = take_block(&r, &b, text, size);
+    return finish(&r, &b, status);
+}
+
+#ifdef LLMPERF_HAVE_ZLIB
+typedef gzFile input;
+static input input_open(const char *path) { return gzopen(path, "rb"); }
+static int64_t input_read(input in, char *block, size_t size)
+{
+    return gzread(in, block, (unsigned)size);
+}
+static void input_close(input in) { gzclose(in); }
+static const char *input_why(input in)
+{
+    int code = 0;
+    const char *text = gzerror(in, &code);
+    return code == Z_ERRNO ? strerror(errno) : text;
+}
+#else
+typedef FILE *input;
+static input input_open(const char *path) { return fopen(path, "rb"); }
+static int64_t input_read(input in, char *block, size_t size)
+{
+    size_t got = fread(block, 1, size, in);
+    return ferror(in) ? -1 : (int64_t)got;
+}
+static void input_close(input in) { fclose(in); }
+static const char *input_why(input in)
+{
+    (void)in;
+    return strerror(errno);
+}
+#endif
+
+llmperf_status llmperf_samples_read(llmperf_samples *samples, const char *path,
+                                    const llmperf_samples_options *options, llmperf_error *error)
+{
+    reader r = {.samples = samples, .options = options, .error = error, .name = path};
+    line_buffer b = {0};
+    char block[16384];
+    int64_t got = 0;
+    input in = input_open(path);
+    if (!in)
+        return llmperf_fail(error, LLMPERF_E_IO, "cannot open '%s': %s", path, strerror(errno));
+    llmperf_status status = begin(&r, &b);
+    while (status == LLMPERF_OK && (got = input_read(in, block, sizeof block)) > 0) {
+#ifndef LLMPERF_HAVE_ZLIB
+        if (r.line == 0 && b.used == 0 && got > 1 && memcmp(block, "\x1f\x8b", 2) == 0)
+            status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                                  "%s is compressed and this build has no zlib; gunzip it first",
+                                  path);
+        else
+#endif
+            status = take_block(&r, &b, block, (size_t)got);
+    }
+    if (status == LLMPERF_OK && got < 0)
+        status = llmperf_fail(error, LLMPERF_E_IO, "cannot read '%s': %s", path, input_why(in));
+    input_close(in);
+    return finish(&r, &b, status);
+}

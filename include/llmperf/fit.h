@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From samples to a calibration: the parameters of llmperf_time_op() that make it agree with what
+ * was measured, with their uncertainty. Part of libllmperf-calib, which links GSL: a program with
+ * it is under the terms of the GPL, version 3 or later; our sources stay MIT.
+ */
+#ifndef LLMPERF_FIT_H
+#define LLMPERF_FIT_H
+
+#include "llmperf/calib.h"
+#include "llmperf/samples.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero means default. */
+typedef struct llmperf_fit_options {
+    int points;         /* the fit uses at most this many, spread over the shapes; 3000 */
+    int folds;          /* for the error on shapes left out; 10 */
+    bool plain;         /* t0, e_c, e_m, c_k, c_w, p alone, none of the refinements */
+    bool gemv_apart;    /* products with one row get a fit of their own */
+    bool windowed;      /* fit sliding-window shapes together with the others */
+    /* words that a sample must match; NULL-terminated; NULL = all */
+    const char *const *libraries; /* "vllm", "sglang fp8_block" */
+    const char *const *dtypes;    /* of the arithmetic, or the stored one */
+    const char *const *kinds;     /* words of the column `op` */
+} llmperf_fit_options;
+
+/* One fit. status other than LLMPERF_OK: `why` says what was wrong; entry.key and library are set. */
+typedef struct llmperf_fit_one {
+    llmperf_status status;
+    llmperf_calib_entry entry;
+    bool at_bound;
+    char why[LLMPERF_TEXT_MAX];
+} llmperf_fit_one;
+
+typedef struct llmperf_fits {
+    int count;
+    llmperf_fit_one *fit; /* owned; llmperf_fits_free() */
+    int64_t foreign;      /* samples of other parts, not used */
+    char other_part[LLMPERF_NAME_MAX]; /* the first of these */
+    char device[LLMPERF_NAME_MAX];     /* what the samples call the part */
+    char digest[32];      /* of the samples that were used */
+    int64_t samples;
+    bool throttled, contended; /* some samples were */
+} llmperf_fits;
+
+LLMPERF_API void llmperf_fits_free(llmperf_fits *fits);
+
+/*
+ * Fits every (library, kind, regime, dtype, stored dtype, collective) that the samples of `hw` hold.
+ *   minimises: log(measured / predicted), by gsl_multifit_nlinear with the gradient of
+ *              llmperf_time_op(), robust against outliers; cold operands alone where caches matter
+ *   errors:    LLMPERF_E_FIT when no sample is usable; a group that fails keeps its reason and the
+ *              others go on; LLMPERF_E_MEMORY
+ *   threads:   GSL's error handler is saved, disabled and restored: not re-entrant for that moment
+ */
+LLMPERF_API llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
+                                       const llmperf_fit_options *options, llmperf_fits *ret_fits,
+                                       llmperf_error *error);
+
+/* Puts the successful fits into a calibration. Errors: LLMPERF_E_USAGE when two libraries give a fit
+ * for one key (both are named). */
+LLMPERF_API llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *ret_calib,
+                                                 llmperf_error *error);
+
+/* How well an entry predicts samples of its own key and library. coverage_frac: share of samples
+ * within the 90 % interval. False: no sample matches. */
+typedef struct llmperf_fit_score {
+    llmperf_calib_quality quality;
+    double coverage_frac;
+} llmperf_fit_score;
+LLMPERF_API bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
+                                   const llmperf_fit_options *options,
+                                   const llmperf_calib_entry *entry, llmperf_fit_score *ret_score);
+
+/* Half width of the interval of log(time) of one operator at `z` standard deviations: parameters
+ * (gradient x covariance) and residual. */
+LLMPERF_API double llmperf_fit_spread(const llmperf_calib_entry *entry,
+                                      const double dlog[LLMPERF_PARAM_COUNT], double z);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
