@@ -21,7 +21,7 @@ enum {
 };
 
 static const double INTERVAL_FRAC = 0.01, SHORT_FRAC = 0.05, SHORT_S = 20e-6;
-static const double TIME_LIMIT_S = 3, COOL_S = 0.2, WATCH_FRAC = 0.15;
+static const double TIME_LIMIT_S = 3, COOL_S = 0.2, COOL_SHARE = 0.1, WATCH_FRAC = 0.15;
 static const double OUTLIER_RANGES = 3, DRIFT_FRAC = 0.02, TREND_Z = 3;
 /* what a second attempt may cure */
 static const unsigned CURABLE =
@@ -221,10 +221,9 @@ static int next_count(const sampler *s, int have, double one_s, double limit_s)
 
 /* Samples until the interval is narrow, time or repetitions run out. When `may_retry`, a curable
  * flag ends the attempt early: it would be thrown away. */
-static llmperf_status attempt(sampler *s, bool may_retry, llmperf_measurement *ret,
+static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmperf_measurement *ret,
                               llmperf_error *error)
 {
-    const double limit_s = s->options.time_limit_s;
     double warm_s = 0;
     unsigned flags = 0;
     int have = 0;
@@ -282,6 +281,8 @@ static bool is_better(const llmperf_measurement *later, const llmperf_measuremen
     int a = curable_count(later->flags), b = curable_count(best->flags);
     if (a != b)
         return a < b;
+    if (later->summary.count > 2 * best->summary.count) /* the other was given up early */
+        return true;
     if (later->flags & (LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED))
         return later->summary.median_s < best->summary.median_s;
     return true;
@@ -322,23 +323,23 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         goto out;
     }
-    for (;;) {
+    for (bool is_last = false; !is_last;) {
         llmperf_measurement one;
+        double left_s = s.options.time_limit_s - fmax(now_s() - begun_s, simulated_s);
+        /* the last one takes all the time that is left, so there is always something to keep */
+        is_last = attempts >= s.options.retries || left_s < s.options.time_limit_s / 2;
         s.begun_s = now_s();
         s.simulated_s = 0;
-        status = attempt(&s, attempts < s.options.retries, &one, error);
+        status = attempt(&s, !is_last, fmax(left_s, 0), &one, error);
         if (status != LLMPERF_OK)
             goto out;
         attempts++;
         if (attempts == 1 || is_better(&one, &best))
             best = one;
         simulated_s += s.simulated_s;
-        if (curable_count(one.flags) == 0 || attempts > s.options.retries)
-            break;
-        double cool_s = s.options.cool_s * attempts;
-        if (fmax(now_s() - begun_s, simulated_s) + cool_s > s.options.time_limit_s)
-            break;
-        sleep_s(cool_s);
+        is_last = is_last || curable_count(one.flags) == 0;
+        if (!is_last)
+            sleep_s(fmin(s.options.cool_s * attempts, s.options.time_limit_s * COOL_SHARE));
     }
     best.attempts = attempts;
     best.spent_s = now_s() - begun_s;

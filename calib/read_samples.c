@@ -132,7 +132,7 @@ static const char *column_name(column wanted)
 static bool number(reader *r, column c, double least, double fallback, double *ret_value)
 {
     const char *text = r->cell[c];
-    double value;
+    double value = 0;
     if (!text[0]) {
         if (isnan(fallback))
             return leave_out(r, true, "%s is missing; %s needs it", column_name(c), r->cell[C_OP][0]
@@ -152,7 +152,7 @@ static bool number(reader *r, column c, double least, double fallback, double *r
 /* A whole number of at least 1. */
 static bool count_of(reader *r, column c, double fallback, double *ret_value)
 {
-    double value;
+    double value = 0;
     if (!number(r, c, 1, fallback, &value))
         return false;
     if (value != floor(value))
@@ -166,7 +166,7 @@ static bool count_of(reader *r, column c, double fallback, double *ret_value)
 static bool time_cell(reader *r, const char *text, const char *what, double unit,
                       double *ret_time_s)
 {
-    double value;
+    double value = 0;
     if (!llmperf_parse_double(text, &value))
         return leave_out(r, true, "%s is '%.40s'; a time above zero is allowed", what, text);
     value *= unit;
@@ -241,7 +241,7 @@ static const known_model *model_of(reader *r)
 
 static bool make_gemm(reader *r, double m, double n, double k, llmperf_sample *s)
 {
-    format f;
+    format f = {0};
     if (!dtype_of(r, &f))
         return false;
     s->op = llmperf_sample_gemm(f.dtype, f.stored, m, n, k);
@@ -631,8 +631,7 @@ static llmperf_status read_header(reader *r, char **cell, int count)
             name = cell[i];
         int c = column_of(name);
         bool wide = c == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2] &&
-                    column_of(name) == C_IGNORED && strcmp(name, "t_mean_us") != 0 &&
-                    strcmp(name, "t_max_us") != 0;
+                    strcmp(name, "t_mean_us") != 0 && strcmp(name, "t_max_us") != 0;
         if (wide && r->library_count < LIBRARIES_MAX) {
             llmperf_status status = llmperf_samples_name(
                 r->samples, name + 2, &r->library[r->library_count], r->error);

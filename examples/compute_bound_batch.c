@@ -25,9 +25,9 @@ int main(void)
 
     for (size_t i = 0; i < sizeof projections / sizeof *projections; i++) {
         for (size_t j = 0; j < sizeof parts / sizeof *parts; j++) {
-            llmperf_crossing crossing = llmperf_gemm_crossing(
-                projections[i].n, projections[i].k, bf16_bytes, bf16_bytes,
-                parts[j].peak_flop_per_s, parts[j].bytes_per_s);
+            llmperf_crossing crossing =
+                llmperf_gemm_crossing(projections[i].n, projections[i].k, bf16_bytes, bf16_bytes,
+                                      parts[j].peak_flop_per_s, parts[j].bytes_per_s);
             if (crossing.exists)
                 printf("%s on %s: compute-bound from batch %lld\n", projections[i].name,
                        parts[j].name, (long long)crossing.batch);

@@ -2,6 +2,7 @@
 /*
  * A workload on a model and a part: defaults, legality, and the arithmetic each operator runs in.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,10 +96,14 @@ static bool check_workload(const llmperf_workload *w, llmperf_error *error)
         llmperf_fail(error, LLMPERF_E_USAGE, "moe-skew is %g; 0 to 10 is allowed", w->moe_skew);
         ok = false;
     }
-    if (!(w->reserve_bytes >= 0 && w->tpot_s >= 0 && w->ttft_s >= 0 && w->price_usd_per_h >= 0)) {
+    const double amounts[] = {w->reserve_bytes, w->tpot_s, w->ttft_s, w->price_usd_per_h};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++) {
+        if (amounts[i] >= 0 && isfinite(amounts[i]))
+            continue;
         llmperf_fail(error, LLMPERF_E_USAGE,
-                     "reserve, tpot, ttft and price must not be negative");
+                     "reserve, tpot, ttft and price must be finite and must not be negative");
         ok = false;
+        break;
     }
     return ok;
 }

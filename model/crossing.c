@@ -207,8 +207,8 @@ static llmperf_crossing searched_crossing(const llmperf_case *c, const llmperf_c
     return crossing;
 }
 
-void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
-                          llmperf_crossings *ret_crossings)
+static void crossings_with(const llmperf_case *c, const llmperf_calib *calib,
+                           llmperf_crossings *ret_crossings)
 {
     static const char too_small[] =
         "the matrices are too small: activations outweigh compute at any batch";
@@ -229,5 +229,50 @@ void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
         result.dense = affine_crossing(dense_compute, dense_memory, too_small);
         result.step = affine_crossing(compute, memory, cache);
     }
+    *ret_crossings = result;
+}
+
+/* The calibration with each fit's ratio of compute to memory efficiency moved by z standard
+ * deviations, half to either side. */
+static void move_ratio(const llmperf_calib *calib, double z, llmperf_calib *ret_calib)
+{
+    *ret_calib = *calib;
+    for (int i = 0; i < calib->entry_count; i++) {
+        llmperf_calib_entry *e = &ret_calib->entry[i];
+        double ec = e->param[LLMPERF_PARAM_COMPUTE], em = e->param[LLMPERF_PARAM_MEMORY];
+        double variance = e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] / (ec * ec) +
+                          e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] / (em * em) -
+                          2 * e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] / (ec * em);
+        double factor = exp(z / 2 * sqrt(fmax(variance, 0)));
+        e->param[LLMPERF_PARAM_COMPUTE] *= factor;
+        e->param[LLMPERF_PARAM_MEMORY] /= factor;
+    }
+}
+
+static void set_interval(llmperf_crossing *crossing, const llmperf_crossing *low,
+                         const llmperf_crossing *high)
+{
+    crossing->low = low && low->exists ? low->batch : crossing->batch;
+    crossing->high = high ? (high->exists ? high->batch : 0) : crossing->batch;
+}
+
+void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
+                          llmperf_crossings *ret_crossings)
+{
+    llmperf_crossings result;
+    crossings_with(c, calib, &result);
+    llmperf_crossings low = result, high = result;
+    if (calib) {
+        llmperf_calib moved;
+        double z = normal_quantile(c->workload.confidence);
+        move_ratio(calib, -z, &moved);
+        crossings_with(c, &moved, &low);
+        move_ratio(calib, z, &moved);
+        crossings_with(c, &moved, &high);
+    }
+    set_interval(&result.dense, &low.dense, &high.dense);
+    set_interval(&result.step, &low.step, &high.step);
+    for (int i = 0; i < result.op_count; i++)
+        set_interval(&result.op[i].crossing, &low.op[i].crossing, &high.op[i].crossing);
     *ret_crossings = result;
 }

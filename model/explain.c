@@ -182,21 +182,10 @@ static void from_format(const explainer *e, const symbol_info *info, llmperf_exp
     const llmperf_case *c = e->c;
     const char *name = info->name;
     bool given = info->option && is_given(e->asked, info->option);
-    llmperf_dtype dtype;
-    if (strcmp(name, "a") == 0)
-        dtype = c->workload.act_dtype;
-    else if (strcmp(name, "c") == 0)
-        dtype = c->workload.kv_dtype;
-    else if (strcmp(name, "w_e") == 0 || (strcmp(name, "w_h") == 0 && c->model->tied))
-        dtype = (llmperf_dtype)c->outside.dtype[LLMPERF_WEIGHT_EMBEDDING];
-    else if (strcmp(name, "w_h") == 0)
-        dtype = (llmperf_dtype)c->outside.dtype[LLMPERF_WEIGHT_HEAD];
-    else if (strcmp(name, "w_n") == 0)
-        dtype = (llmperf_dtype)c->outside.dtype[LLMPERF_WEIGHT_OTHER];
-    else if (strcmp(name, "w_f") == 0)
-        dtype = (llmperf_dtype)c->layer[0].dtype[LLMPERF_WEIGHT_MLP];
-    else
-        dtype = (llmperf_dtype)c->layer[0].dtype[LLMPERF_WEIGHT_ATTENTION];
+    double bytes;
+    llmperf_dtype dtype = strcmp(name, "a") == 0   ? c->workload.act_dtype
+                          : strcmp(name, "c") == 0 ? c->workload.kv_dtype
+                                                   : symbol_format(name, &e->scope, &bytes);
     input->unit = LLMPERF_UNIT_BYTES;
     bool follows = strcmp(name, "c") == 0 && !c->model->kv_dtype;
     const char *bits = llmperf_dtype_name(dtype);

@@ -95,15 +95,17 @@ double op_quantity_of(const llmperf_op *op, op_quantity quantity);
 /* Where symbols get their values: one layer shape in one phase of a case. */
 typedef struct symbol_scope {
     const llmperf_case *c;
-    const llmperf_layer *layer;
+    const llmperf_layer *layer; /* one of c->model->layers */
     bool decode;
+    bool outside; /* the layers: embedding, last norm, head */
 } symbol_scope;
 
 /* The formulas of one operator, in symbols; "" where a quantity is zero or has no sense. */
 typedef struct op_formulas {
     uint8_t id;        /* llmperf_op_id */
     const char *label; /* its name, or what tells it from its namesakes; static storage */
-    int layer;         /* the layer shape that it belongs to; the first for embedding and head */
+    int layer;         /* the layer shape that was asked */
+    bool outside;      /* it runs once, in front of or behind the layers */
     llmperf_op op;     /* what the engine emits */
     char text[OP_QUANTITY_COUNT][FORMULA_TEXT_MAX];
 } op_formulas;
@@ -123,6 +125,9 @@ bool symbol_value(const char *name, double *ret_value, void *scope);
 /* `text` with the macros of the scope put in ($N: heads on a device, $T: tokens of the step ...; see
  * symbolic.c), as it is printed; "" for zero. buffer holds FORMULA_TEXT_MAX. */
 void symbolic_expand(const char *text, const symbol_scope *scope, char *buffer);
+
+/* Format behind a symbol of weights ("w", "w_e" ...), and the bytes of one. */
+llmperf_dtype symbol_format(const char *name, const symbol_scope *scope, double *ret_bytes);
 
 /* What kind of thing a symbol stands for, and where its value comes from. */
 typedef enum symbol_origin {

@@ -9,6 +9,24 @@
 /* Vector arithmetic (norms, activations): fp32 where the part has it, else the next best. */
 llmperf_dtype vector_dtype_of(const llmperf_hw *hw);
 
+/* ---- intervals (interval.c) ----------------------------------------------------------------------- */
+
+/* What the operators of one predicted time add up to, per calibration entry. */
+typedef struct interval_sum {
+    double time_s;
+    double bound_s; /* of operators without a fit */
+    double vector[LLMPERF_CALIB_ENTRIES_MAX][LLMPERF_PARAM_COUNT]; /* sum of t d(log t)/dp */
+    double linear[LLMPERF_CALIB_ENTRIES_MAX], square[LLMPERF_CALIB_ENTRIES_MAX]; /* of t, t^2 */
+} interval_sum;
+
+/* Adds op->repeat x `times` launches of an operator; the case has a calibration. */
+void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op, double times);
+llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib,
+                             double confidence, double spread);
+
+/* z with P(|N(0,1)| < z) = confidence. */
+double normal_quantile(double confidence);
+
 /* ---- layer kinds: what a layer is made of (layers.c) -------------------------------------------- */
 
 /* Where a layer's operators go while a step is emitted. */

@@ -44,22 +44,58 @@ static uint8_t main_bound(const llmperf_total *total)
     return (uint8_t)bound;
 }
 
+/* The interval of a time that was summed step by step: that of the calibration, or the bounds. */
+typedef struct step_collector {
+    const llmperf_case *c;
+    interval_sum sum;
+} step_collector;
+
+static void collect_step(const llmperf_segment *segments, int segment_count, double times,
+                         void *context)
+{
+    step_collector *k = context;
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    int count = llmperf_emit(k->c, segments, segment_count, ops);
+    for (int i = 0; i < count; i++)
+        interval_add(&k->sum, k->c, &ops[i], times);
+}
+
+static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, double time_s)
+{
+    double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP);
+    if (!c->calib)
+        return bound_of_time(time_s, spread);
+    step_collector k = {.c = c};
+    llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
+    collect_step(&segment, 1, 1, &k);
+    return interval_of(&k.sum, c->calib, c->workload.confidence, spread);
+}
+
+static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, double time_s)
+{
+    double spread = llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP);
+    if (!c->calib)
+        return bound_of_time(time_s, spread);
+    step_collector k = {.c = c};
+    llmperf_prefill_steps(c, batch, c->workload.chunk, collect_step, &k);
+    return interval_of(&k.sum, c->calib, c->workload.confidence, spread);
+}
+
 static void predict_prefill(const llmperf_case *c, llmperf_prediction *p)
 {
     const llmperf_workload *w = &c->workload;
-    double spread = llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP);
     llmperf_total one;
     p->prefill_steps = llmperf_prefill_total(c, w->batch, &p->prefill.total);
-    p->prefill.time_s = bound_of_time(p->prefill.total.time_s, spread);
+    p->prefill.time_s = estimate_prefill(c, w->batch, p->prefill.total.time_s);
     p->prefill.tokens_per_s =
         rate_of((double)w->batch * (double)(w->prompt - w->cached), p->prefill.time_s);
     p->prefill.bound = main_bound(&p->prefill.total);
-    if (w->batch == 1)
-        one = p->prefill.total;
-    else
-        llmperf_prefill_total(c, 1, &one);
-    p->ttft_s = bound_of_time(one.time_s, spread);
     p->ttft_batch_s = p->prefill.time_s;
+    p->ttft_s = p->prefill.time_s;
+    if (w->batch > 1) {
+        llmperf_prefill_total(c, 1, &one);
+        p->ttft_s = estimate_prefill(c, 1, one.time_s);
+    }
 }
 
 static void predict_decode(const llmperf_case *c, llmperf_prediction *p)
@@ -68,7 +104,7 @@ static void predict_decode(const llmperf_case *c, llmperf_prediction *p)
     llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
     llmperf_total *total = &p->decode.total;
     llmperf_step(c, &segment, 1, NULL, NULL, total);
-    p->decode.time_s = bound_of_time(total->time_s, llmperf_spread(LLMPERF_SPREAD_DECODE_STEP));
+    p->decode.time_s = estimate_decode(c, w->batch, total->time_s);
     p->tpot_s = p->decode.time_s;
     p->decode.tokens_per_s = rate_of((double)w->batch, p->tpot_s);
     p->tokens_per_s_per_seq = rate_of(1, p->tpot_s);
@@ -164,8 +200,8 @@ static void predict_targets(const llmperf_case *c, llmperf_prediction *p)
         p->limited_by_memory = over == 0 || p->memory.max_batch < most;
         p->max_batch_at_tpot = p->limited_by_memory ? p->memory.max_batch : most;
         if (p->max_batch_at_tpot > 0)
-            p->tpot_at_max_batch_s = bound_of_time(llmperf_tpot(c, p->max_batch_at_tpot),
-                                                   llmperf_spread(LLMPERF_SPREAD_DECODE_STEP));
+            p->tpot_at_max_batch_s =
+                estimate_decode(c, p->max_batch_at_tpot, llmperf_tpot(c, p->max_batch_at_tpot));
     }
 }
 
@@ -233,10 +269,10 @@ void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_
     if (phase == LLMPERF_SWEEP_DECODE) {
         llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
         llmperf_step(c, &segment, 1, NULL, NULL, &total);
-        point.time_s = bound_of_time(total.time_s, llmperf_spread(LLMPERF_SPREAD_DECODE_STEP));
+        point.time_s = estimate_decode(c, w->batch, total.time_s);
     } else {
         llmperf_prefill_total(c, w->batch, &total);
-        point.time_s = bound_of_time(total.time_s, llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP));
+        point.time_s = estimate_prefill(c, w->batch, total.time_s);
         tokens *= (double)(w->prompt - w->cached);
     }
     point.tokens_per_s = rate_of(tokens, point.time_s);
@@ -254,7 +290,7 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
     llmperf_prediction *p = ret_prediction;
     memset(p, 0, sizeof *p);
     p->c = c;
-    p->kind = LLMPERF_ESTIMATE_BOUND;
+    p->kind = c->calib ? LLMPERF_ESTIMATE_CALIBRATED : LLMPERF_ESTIMATE_BOUND;
     p->params = llmperf_model_params(c->model);
     llmperf_memory_of(c, &p->memory);
     predict_prefill(c, p);

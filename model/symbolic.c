@@ -31,35 +31,94 @@ static double sym_l(const symbol_scope *s) { return sym_p(s) + sym_q(s); }
 static double sym_t(const symbol_scope *s) { return sym_b(s) * sym_q(s); }
 static double sym_h(const symbol_scope *s) { return (double)s->c->model->hidden; }
 static double sym_e(const symbol_scope *s) { return (double)s->c->model->embedding_dim; }
-static double sym_n(const symbol_scope *s) { return (double)s->layer->attention.heads; }
+static double sym_n(const symbol_scope *s)
+{
+    return (double)(s->layer->attention.heads + s->layer->mla.heads); /* a layer has one of them */
+}
 static double sym_n_kv(const symbol_scope *s) { return (double)s->layer->attention.kv_heads; }
 static double sym_d(const symbol_scope *s) { return (double)s->layer->attention.head_dim; }
-static double sym_d_v(const symbol_scope *s) { return (double)s->layer->attention.value_dim; }
+static double sym_d_v(const symbol_scope *s)
+{
+    return (double)(s->layer->attention.value_dim + s->layer->mla.value_dim);
+}
 static double sym_window(const symbol_scope *s) { return (double)s->layer->attention.window; }
+static double sym_chunk(const symbol_scope *s) { return (double)s->layer->attention.chunk; }
+static double sym_r_q(const symbol_scope *s) { return (double)s->layer->mla.q_rank; }
+static double sym_r_kv(const symbol_scope *s) { return (double)s->layer->mla.kv_rank; }
+static double sym_d_n(const symbol_scope *s) { return (double)s->layer->mla.nope_dim; }
+static double sym_d_r(const symbol_scope *s) { return (double)s->layer->mla.rope_dim; }
+static double sym_k_i(const symbol_scope *s) { return (double)s->layer->index.top_k; }
+static double sym_n_i(const symbol_scope *s) { return (double)s->layer->index.heads; }
+static double sym_d_i(const symbol_scope *s) { return (double)s->layer->index.dim; }
+static double sym_n_s(const symbol_scope *s) { return (double)s->layer->ssm.heads; }
+static double sym_d_s(const symbol_scope *s) { return (double)s->layer->ssm.head_dim; }
+static double sym_r_s(const symbol_scope *s) { return (double)s->layer->ssm.state; }
+static double sym_g_s(const symbol_scope *s) { return (double)s->layer->ssm.groups; }
+static double sym_k_s(const symbol_scope *s) { return (double)s->layer->ssm.conv; }
+static double sym_r_dt(const symbol_scope *s) { return (double)s->layer->ssm.dt_rank; }
 static double sym_f(const symbol_scope *s) { return (double)s->layer->mlp.ffn; }
+static double sym_experts(const symbol_scope *s) { return (double)s->layer->moe.experts; }
+static double sym_active(const symbol_scope *s) { return (double)s->layer->moe.active; }
+static double sym_f_x(const symbol_scope *s) { return (double)s->layer->moe.ffn; }
+static double sym_f_s(const symbol_scope *s) { return (double)s->layer->moe.shared_ffn; }
+static double sym_l_x(const symbol_scope *s) { return (double)s->layer->moe.latent; }
+static double sym_distinct(const symbol_scope *s)
+{
+    return s->layer->moe.experts > 0
+               ? llmperf_distinct_experts(&s->layer->moe, sym_t(s), s->c->workload.moe_skew)
+               : 0;
+}
 static double sym_v(const symbol_scope *s) { return (double)s->c->model->vocab; }
 static double sym_layers(const symbol_scope *s) { return (double)s->layer->count; }
 static double sym_tp(const symbol_scope *s) { return (double)s->c->workload.tp; }
 static double sym_a(const symbol_scope *s) { return s->c->act_bytes_per; }
 static double sym_c(const symbol_scope *s) { return s->c->kv_bytes_per; }
-static double sym_w(const symbol_scope *s)
+
+llmperf_dtype symbol_format(const char *name, const symbol_scope *s, double *ret_bytes)
 {
-    return s->c->layer[0].bytes_per[LLMPERF_WEIGHT_ATTENTION];
+    static const struct {
+        const char *name;
+        llmperf_weight_class class;
+        bool outside; /* the layers */
+    } CLASSES[] = {
+        {"w", LLMPERF_WEIGHT_ATTENTION, false}, {"w_s", LLMPERF_WEIGHT_SSM, false},
+        {"w_f", LLMPERF_WEIGHT_MLP, false},     {"w_x", LLMPERF_WEIGHT_EXPERTS, false},
+        {"w_y", LLMPERF_WEIGHT_SHARED, false},  {"w_r", LLMPERF_WEIGHT_ROUTER, false},
+        {"w_n", LLMPERF_WEIGHT_OTHER, false},   {"w_e", LLMPERF_WEIGHT_EMBEDDING, true},
+        {"w_h", LLMPERF_WEIGHT_HEAD, true},
+    };
+    for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++) {
+        if (strcmp(CLASSES[i].name, name) != 0)
+            continue;
+        llmperf_weight_class class = CLASSES[i].class;
+        if (class == LLMPERF_WEIGHT_HEAD && s->c->model->tied)
+            class = LLMPERF_WEIGHT_EMBEDDING;
+        bool outside = CLASSES[i].outside || (s->outside && class == LLMPERF_WEIGHT_OTHER);
+        const llmperf_case_weights *weights =
+            outside ? &s->c->outside : &s->c->layer[s->layer - s->c->model->layers];
+        *ret_bytes = weights->bytes_per[class];
+        return (llmperf_dtype)weights->dtype[class];
+    }
+    *ret_bytes = 0;
+    return LLMPERF_DTYPE_NONE;
 }
-static double sym_w_f(const symbol_scope *s) { return s->c->layer[0].bytes_per[LLMPERF_WEIGHT_MLP]; }
-static double sym_w_e(const symbol_scope *s)
+
+static double format_of(const char *name, const symbol_scope *s)
 {
-    return s->c->outside.bytes_per[LLMPERF_WEIGHT_EMBEDDING];
+    double bytes;
+    symbol_format(name, s, &bytes);
+    return bytes;
 }
-static double sym_w_h(const symbol_scope *s)
-{
-    return s->c->outside.bytes_per[s->c->model->tied ? LLMPERF_WEIGHT_EMBEDDING
-                                                    : LLMPERF_WEIGHT_HEAD];
-}
-static double sym_w_n(const symbol_scope *s)
-{
-    return s->c->outside.bytes_per[LLMPERF_WEIGHT_OTHER];
-}
+
+static double sym_w(const symbol_scope *s) { return format_of("w", s); }
+static double sym_w_s(const symbol_scope *s) { return format_of("w_s", s); }
+static double sym_w_f(const symbol_scope *s) { return format_of("w_f", s); }
+static double sym_w_x(const symbol_scope *s) { return format_of("w_x", s); }
+static double sym_w_y(const symbol_scope *s) { return format_of("w_y", s); }
+static double sym_w_r(const symbol_scope *s) { return format_of("w_r", s); }
+static double sym_w_e(const symbol_scope *s) { return format_of("w_e", s); }
+static double sym_w_h(const symbol_scope *s) { return format_of("w_h", s); }
+static double sym_w_n(const symbol_scope *s) { return format_of("w_n", s); }
 
 const symbol_info SYMBOLS[] = {
     {"b", "sequences", SYMBOL_WORKLOAD, "batch", sym_b},
@@ -76,11 +135,35 @@ const symbol_info SYMBOLS[] = {
     {"d_k", "head size of q and k", SYMBOL_MODEL, NULL, sym_d},
     {"d_v", "head size of v", SYMBOL_MODEL, NULL, sym_d_v},
     {"W", "window: keys a query sees at most", SYMBOL_MODEL, NULL, sym_window},
+    {"C", "positions of an attention chunk", SYMBOL_MODEL, NULL, sym_chunk},
+    {"r_q", "width of the query latent", SYMBOL_MODEL, NULL, sym_r_q},
+    {"r_kv", "width of the KV latent", SYMBOL_MODEL, NULL, sym_r_kv},
+    {"d_n", "head size without positions", SYMBOL_MODEL, NULL, sym_d_n},
+    {"d_r", "head size with rotary positions", SYMBOL_MODEL, NULL, sym_d_r},
+    {"k_i", "keys that the indexer chooses", SYMBOL_MODEL, NULL, sym_k_i},
+    {"n_i", "heads of the indexer", SYMBOL_MODEL, NULL, sym_n_i},
+    {"d_i", "head size of the indexer", SYMBOL_MODEL, NULL, sym_d_i},
+    {"n_s", "state-space heads", SYMBOL_MODEL, NULL, sym_n_s},
+    {"d_s", "state-space head size", SYMBOL_MODEL, NULL, sym_d_s},
+    {"r_s", "state size of a channel", SYMBOL_MODEL, NULL, sym_r_s},
+    {"g_s", "state-space groups (key heads)", SYMBOL_MODEL, NULL, sym_g_s},
+    {"k_s", "taps of the convolution", SYMBOL_MODEL, NULL, sym_k_s},
+    {"r_dt", "rank of the step size", SYMBOL_MODEL, NULL, sym_r_dt},
     {"f", "FFN width", SYMBOL_MODEL, NULL, sym_f},
+    {"E", "experts", SYMBOL_MODEL, NULL, sym_experts},
+    {"K", "experts that a token passes", SYMBOL_MODEL, NULL, sym_active},
+    {"X", "experts that a step's T tokens touch", SYMBOL_DERIVED, NULL, sym_distinct},
+    {"f_x", "width of an expert", SYMBOL_MODEL, NULL, sym_f_x},
+    {"f_s", "width of the shared experts", SYMBOL_MODEL, NULL, sym_f_s},
+    {"l_x", "width that experts work in", SYMBOL_MODEL, NULL, sym_l_x},
     {"V", "vocabulary", SYMBOL_MODEL, NULL, sym_v},
     {"layers", "layers", SYMBOL_MODEL, NULL, sym_layers},
     {"w", "bytes of a weight", SYMBOL_FORMAT, "weight-dtype", sym_w},
+    {"w_s", "bytes of a state-space weight", SYMBOL_FORMAT, "weight-dtype", sym_w_s},
     {"w_f", "bytes of an FFN weight", SYMBOL_FORMAT, "weight-dtype", sym_w_f},
+    {"w_x", "bytes of an expert's weight", SYMBOL_FORMAT, "weight-dtype", sym_w_x},
+    {"w_y", "bytes of a shared expert's weight", SYMBOL_FORMAT, "weight-dtype", sym_w_y},
+    {"w_r", "bytes of a router weight", SYMBOL_FORMAT, NULL, sym_w_r},
     {"w_e", "bytes of an embedding weight", SYMBOL_FORMAT, NULL, sym_w_e},
     {"w_h", "bytes of an LM head weight", SYMBOL_FORMAT, NULL, sym_w_h},
     {"w_n", "bytes of a norm weight or bias", SYMBOL_FORMAT, NULL, sym_w_n},
@@ -109,13 +192,30 @@ bool symbol_value(const char *name, double *ret_value, void *scope)
 
 /* ---- the table of formulas ----------------------------------------------------------------------------- */
 
-/* What one operator computes and moves on one device. A GEMM says m, n, k and its weights' bytes;
- * the rest follows. FLOP per byte is written out where it is simpler than the quotient. */
+/*
+ * What one operator computes and moves on one device.
+ *   gemm: m, n, k and the bytes of a weight; `times` matrices side by side (heads of an absorbed
+ *         product). `rows`: m is per expert, `rows` tokens in all touch X matrices. The rest
+ *         follows.
+ *   else: each quantity. FLOP per byte is written out where it is simpler than the quotient.
+ */
 typedef struct row {
-    const char *m, *n, *k, *w;
+    const char *m, *n, *k, *w, *times, *rows;
     const char *flop, *weight, *input, *output, *kv_read, *kv_write, *link;
     const char *intensity;
 } row;
+
+#define NORM_ROW(width)                                                                            \
+    {                                                                                              \
+        .flop = "$norm_flop $T " width, .weight = "$norm_weights " width " $w_n",                  \
+        .input = "$T " width " a", .output = "$T " width " a",                                     \
+        .intensity = "$norm_flop / ($norm_weights $w_n / ($T) + 2 a)"                              \
+    }
+#define ACT_ROW(width, flop_per_value, values)                                                     \
+    {                                                                                              \
+        .flop = flop_per_value " " width, .input = values " " width " a", .output = width " a",    \
+        .intensity = flop_per_value " / ((" values " + 1) a)"                                      \
+    }
 
 static const row ROWS[LLMPERF_OP_COUNT] = {
     [LLMPERF_OP_EMBED] = {.flop = "$pos $T h",
@@ -124,33 +224,48 @@ static const row ROWS[LLMPERF_OP_COUNT] = {
                           .output = "$T $e a",
                           .intensity = "$pos h / ($e $w_e + $pos h $w_e + $e a)"},
     [LLMPERF_OP_EMBED_PROJECT] = {.m = "$T", .n = "h", .k = "$e", .w = "$w_e"},
-    [LLMPERF_OP_NORM] = {.flop = "$norm_flop $T h",
-                         .weight = "$norm_weights h $w_n",
-                         .input = "$T h a",
-                         .output = "$T h a",
-                         .intensity = "$norm_flop / ($norm_weights $w_n / ($T) + 2 a)"},
+    [LLMPERF_OP_NORM] = NORM_ROW("h"),
+
     [LLMPERF_OP_ATTN_QKV] = {.m = "$T", .n = "$QKV", .k = "h", .w = "w"},
-    [LLMPERF_OP_ATTN_Q] = {.m = "$T", .n = "$N $d_k", .k = "h", .w = "w"},
+    [LLMPERF_OP_ATTN_Q] = {.m = "$T", .n = "$Q", .k = "h", .w = "w"},
     [LLMPERF_OP_ATTN_K] = {.m = "$T", .n = "$N_kv $d_k", .k = "h", .w = "w"},
     [LLMPERF_OP_ATTN_V] = {.m = "$T", .n = "$N_kv $d_v", .k = "h", .w = "w"},
-    [LLMPERF_OP_ROPE] = {.flop = "3 $T ($N + $N_kv) $d_k",
-                         .input = "$T ($N + $N_kv) $d_k a",
-                         .output = "$T ($N + $N_kv) $d_k a",
+    [LLMPERF_OP_ATTN_Q_A] = {.m = "$T", .n = "r_q", .k = "h", .w = "w"},
+    [LLMPERF_OP_ATTN_Q_B] = {.m = "$T", .n = "$N (d_n + d_r)", .k = "r_q", .w = "w"},
+    [LLMPERF_OP_ATTN_KV_A] = {.m = "$T", .n = "r_kv + d_r", .k = "h", .w = "w"},
+    /* every attended token is expanded from its latent */
+    [LLMPERF_OP_ATTN_KV_B] = {.m = "b $L", .n = "$N (d_n + d_v)", .k = "r_kv", .w = "w"},
+    [LLMPERF_OP_ATTN_K_ABSORB] = {.m = "$T", .n = "r_kv", .k = "d_n", .w = "w", .times = "$N"},
+    [LLMPERF_OP_ATTN_V_ABSORB] = {.m = "$T", .n = "d_v", .k = "r_kv", .w = "w", .times = "$N"},
+    [LLMPERF_OP_ATTN_GATE] = ACT_ROW("$T $N $d_v", "4", "2"),
+    [LLMPERF_OP_INDEX_Q] = {.m = "$T", .n = "n_i d_i", .k = "$index_input", .w = "w"},
+    [LLMPERF_OP_INDEX_K] = {.m = "$T", .n = "d_i + n_i", .k = "h", .w = "w"},
+    /* every cached key is scored; keys of one byte, choices of four */
+    [LLMPERF_OP_INDEX_CORE] = {.flop = "2 b n_i d_i $all_pairs",
+                               .input = "b $q n_i d_i a",
+                               .output = "4 b $q k_i",
+                               .kv_read = "b $L d_i",
+                               .kv_write = "b $q d_i",
+                               .intensity = "2 n_i d_i $all_pairs_per_q / "
+                                            "(n_i d_i a + 4 k_i + ($L_per_q + 1) d_i)"},
+    [LLMPERF_OP_ROPE] = {.flop = "3 $T $rotated",
+                         .input = "$T $rotated a",
+                         .output = "$T $rotated a",
                          .intensity = "3 / (2 a)"},
     /* pairs * 2 (d_k + d_v) per head; K and V once per KV head; pairs and keys over q cancel q */
     [LLMPERF_OP_ATTN_CORE] = {.flop = "2 b $N ($d_k + $d_v) $pairs",
                               .input = "b $q $N $d_k a",
                               .output = "b $q $N $d_v a",
                               .kv_read = "b $keys $N_kv ($d_k + $d_v) c",
-                              .kv_write = "b $q $N_kv ($d_k + $d_v) c",
+                              .kv_write = "$own b $q $N_kv ($d_k + $d_v) c",
                               .intensity = "2 $N $pairs_per_q / "
-                                           "($N a + ($keys_per_q + 1) $N_kv c)"},
+                                           "($N a + ($keys_per_q + $own) $N_kv c)"},
     [LLMPERF_OP_ATTN_SCORES] = {.flop = "2 b $N $d_k $q $keys",
                                 .input = "b $N ($q + $keys) $d_k a",
                                 .output = "b $N $q $keys a",
-                                .kv_write = "b $q $N_kv ($d_k + $d_v) c",
+                                .kv_write = "$own b $q $N_kv ($d_k + $d_v) c",
                                 .intensity = "2 / (a / $keys + a / $q + a / $d_k + "
-                                             "$N_kv ($d_k + $d_v) c / ($N $d_k $keys))"},
+                                             "$own $N_kv ($d_k + $d_v) c / ($N $d_k $keys))"},
     [LLMPERF_OP_ATTN_SOFTMAX] = {.flop = "5 b $N $q $keys",
                                  .input = "b $N $q $keys a",
                                  .output = "b $N $q $keys a",
@@ -160,17 +275,50 @@ static const row ROWS[LLMPERF_OP_COUNT] = {
                                 .output = "b $N $q $d_v a",
                                 .intensity = "2 / (a / $d_v + a / $q + a / $keys)"},
     [LLMPERF_OP_ATTN_OUT] = {.m = "$T", .n = "h", .k = "$N $d_v", .w = "w"},
-    [LLMPERF_OP_RESIDUAL] = {.flop = "$T h",
-                             .input = "$T h a",
-                             .output = "$T h a",
-                             .intensity = "1 / (2 a)"},
+
+    [LLMPERF_OP_SSM_IN] = {.m = "$T", .n = "$ssm_in", .k = "h", .w = "$w_s"},
+    [LLMPERF_OP_SSM_CONV] = {.flop = "(2 k_s + 4) $T $ssm_conv",
+                             .weight = "$ssm_conv k_s $w_n",
+                             .input = "$T $ssm_conv a",
+                             .output = "$T $ssm_conv a",
+                             .kv_read = "2 b $ssm_conv (k_s - 1)",
+                             .kv_write = "2 b $ssm_conv (k_s - 1)",
+                             .intensity = "(2 k_s + 4) / (k_s $w_n / ($T) + 2 a + "
+                                          "4 (k_s - 1) / $q)"},
+    [LLMPERF_OP_SSM_DT] = {.m = "$T", .n = "$dt_n", .k = "$dt_k", .w = "$w_s"},
+    /* the state is held in four bytes, read and written once a step */
+    [LLMPERF_OP_SSM_SCAN] = {.flop = "$scan_flop $T $inner r_s",
+                             .input = "$T ($inner + 2 $ssm_keys + $N_s) a",
+                             .output = "$T $inner a",
+                             .kv_read = "4 b $inner r_s",
+                             .kv_write = "4 b $inner r_s",
+                             .intensity = "$scan_flop $inner r_s / ((2 $inner + 2 $ssm_keys + "
+                                          "$N_s) a + 8 $inner r_s / $q)"},
+    [LLMPERF_OP_SSM_GATE] = {.flop = "8 $T $inner",
+                             .weight = "$inner $w_n",
+                             .input = "2 $T $inner a",
+                             .output = "$T $inner a",
+                             .intensity = "8 / ($w_n / ($T) + 3 a)"},
+    [LLMPERF_OP_SSM_OUT] = {.m = "$T", .n = "h", .k = "$inner", .w = "$w_s"},
+
+    [LLMPERF_OP_RESIDUAL] = ACT_ROW("$T h", "1", "1"),
     [LLMPERF_OP_MLP_GATE_UP] = {.m = "$T", .n = "2 $F", .k = "h", .w = "$w_f"},
     [LLMPERF_OP_MLP_UP] = {.m = "$T", .n = "$F", .k = "h", .w = "$w_f"},
-    [LLMPERF_OP_MLP_ACT] = {.flop = "$act_flop $T $F",
-                            .input = "$act_values $T $F a",
-                            .output = "$T $F a",
-                            .intensity = "$act_flop / (($act_values + 1) a)"},
+    [LLMPERF_OP_MLP_ACT] = ACT_ROW("$T $F", "$mlp_flop", "$mlp_values"),
     [LLMPERF_OP_MLP_DOWN] = {.m = "$T", .n = "h", .k = "$F", .w = "$w_f"},
+
+    [LLMPERF_OP_MOE_ROUTER] = {.m = "$T", .n = "E", .k = "h", .w = "$w_r"},
+    [LLMPERF_OP_MOE_LATENT_DOWN] = {.m = "$T", .n = "l_x", .k = "h", .w = "$w_y"},
+    [LLMPERF_OP_MOE_LATENT_UP] = {.m = "$T", .n = "h", .k = "l_x", .w = "$w_y"},
+    [LLMPERF_OP_MOE_GATE_UP] = {.n = "2 $F_x", .k = "$width_x", .w = "$w_x", .rows = "$T K"},
+    [LLMPERF_OP_MOE_UP] = {.n = "$F_x", .k = "$width_x", .w = "$w_x", .rows = "$T K"},
+    [LLMPERF_OP_MOE_ACT] = ACT_ROW("$T K $F_x", "$moe_flop", "$moe_values"),
+    [LLMPERF_OP_MOE_DOWN] = {.n = "$width_x", .k = "$F_x", .w = "$w_x", .rows = "$T K"},
+    [LLMPERF_OP_MOE_SHARED_GATE_UP] = {.m = "$T", .n = "2 $F_s", .k = "h", .w = "$w_y"},
+    [LLMPERF_OP_MOE_SHARED_UP] = {.m = "$T", .n = "$F_s", .k = "h", .w = "$w_y"},
+    [LLMPERF_OP_MOE_SHARED_ACT] = ACT_ROW("$T $F_s", "$moe_flop", "$moe_values"),
+    [LLMPERF_OP_MOE_SHARED_DOWN] = {.m = "$T", .n = "h", .k = "$F_s", .w = "$w_y"},
+
     [LLMPERF_OP_HEAD_PROJECT] = {.m = "$rows", .n = "$e", .k = "h", .w = "$w_e"},
     [LLMPERF_OP_LM_HEAD] = {.m = "$rows", .n = "$V", .k = "$e", .w = "$w_h"},
     [LLMPERF_OP_COMM_EMBED] = {.link = "2 (tp - 1) / tp $T $e a"},
@@ -179,18 +327,91 @@ static const row ROWS[LLMPERF_OP_COUNT] = {
     [LLMPERF_OP_COMM_LOGITS] = {.link = "(tp - 1) / tp $rows V a"},
 };
 
-/* The norm of q and k shares its name with the norms of the hidden state. */
-static const row QK_NORM = {.flop = "4 $T ($N + $N_kv) $d_k",
+/* Operators that go by a common name but are counted apart. */
+static const row NORM_QK = {.flop = "4 $T ($N + $own $N_kv) $d_k",
                             .weight = "$qk_weights $w_n",
-                            .input = "$T ($N + $N_kv) $d_k a",
-                            .output = "$T ($N + $N_kv) $d_k a",
-                            .intensity = "4 / ($qk_weights $w_n / ($T ($N + $N_kv) $d_k) + 2 a)"};
+                            .input = "$T ($N + $own $N_kv) $d_k a",
+                            .output = "$T ($N + $own $N_kv) $d_k a",
+                            .intensity =
+                                "4 / ($qk_weights $w_n / ($T ($N + $own $N_kv) $d_k) + 2 a)"};
+static const row NORM_Q_LATENT = NORM_ROW("r_q");
+static const row NORM_KV_LATENT = NORM_ROW("r_kv");
+static const row MLA_Q = {.m = "$T", .n = "$N (d_n + d_r)", .k = "h", .w = "w"};
+static const row MLA_GATE = {.m = "$T", .n = "$N d_v", .k = "h", .w = "w"};
+/* absorbed: all heads read one latent, which is K and V at once */
+static const row MLA_ABSORBED = {.flop = "2 b $N (2 r_kv + d_r) $pairs",
+                                 .input = "b $q $N (r_kv + d_r) a",
+                                 .output = "b $q $N r_kv a",
+                                 .kv_read = "b $keys (r_kv + d_r) c",
+                                 .kv_write = "b $q (r_kv + d_r) c",
+                                 .intensity = "2 $N (2 r_kv + d_r) $pairs_per_q / "
+                                              "($N (2 r_kv + d_r) a + "
+                                              "($keys_per_q + 1) (r_kv + d_r) c)"};
+/* expanded: K and V of every head, read as activations */
+static const row MLA_EXPANDED = {.flop = "2 b $N (d_n + d_r + d_v) $pairs",
+                                 .input = "b $q $N (d_n + d_r) a",
+                                 .output = "b $q $N d_v a",
+                                 .kv_read = "b $keys $N (d_n + d_r + d_v) a",
+                                 .kv_write = "b $q (r_kv + d_r) c",
+                                 .intensity = "2 $N (d_n + d_r + d_v) $pairs_per_q / "
+                                              "(($keys_per_q + 1) $N (d_n + d_r + d_v) a + "
+                                              "(r_kv + d_r) c)"};
+static const row SSM_DT_UP = {.m = "$T", .n = "$inner", .k = "r_dt", .w = "$w_s"};
 
-static const row GEMM = {.flop = "2 $m $n $k",
-                         .weight = "$n $k $w",
-                         .input = "$m $k a",
-                         .output = "$m $n a",
+/* The row of an operator and what to call it; `before` is the operator in front of it. */
+static const row *row_of(const llmperf_op *op, llmperf_op_id before, bool outside,
+                         const symbol_scope *s, const char **ret_label)
+{
+    bool mla = s->layer->mla.heads > 0;
+    *ret_label = llmperf_op_name((llmperf_op_id)op->id);
+    switch (op->id) {
+    case LLMPERF_OP_NORM:
+        if (outside)
+            break;
+        if (before == LLMPERF_OP_ATTN_Q_A) {
+            *ret_label = "norm (q)";
+            return &NORM_Q_LATENT;
+        }
+        if (before == LLMPERF_OP_ATTN_KV_A) {
+            *ret_label = "norm (kv)";
+            return &NORM_KV_LATENT;
+        }
+        if (before == LLMPERF_OP_ATTN_QKV || before == LLMPERF_OP_ATTN_V ||
+            before == LLMPERF_OP_ATTN_Q || before == LLMPERF_OP_INDEX_CORE) {
+            *ret_label = "norm (q, k)";
+            return &NORM_QK;
+        }
+        break;
+    case LLMPERF_OP_ATTN_Q:
+        return mla ? &MLA_Q : &ROWS[op->id];
+    case LLMPERF_OP_ATTN_GATE:
+        return mla ? &MLA_GATE : &ROWS[op->id];
+    case LLMPERF_OP_ATTN_CORE:
+        if (mla)
+            return s->decode ? &MLA_ABSORBED : &MLA_EXPANDED;
+        break;
+    case LLMPERF_OP_SSM_DT:
+        if (before == LLMPERF_OP_SSM_DT)
+            return &SSM_DT_UP;
+        break;
+    default:
+        break;
+    }
+    return &ROWS[op->id];
+}
+
+static const row GEMM = {.flop = "2 $m $n $k $times",
+                         .weight = "$n $k $w $times",
+                         .input = "$m $k a $times",
+                         .output = "$m $n a $times",
                          .intensity = "2 / ($w / ($m) + a / ($n) + a / ($k))"};
+
+/* The tokens' products with the X experts that they touch; m rows for each of these. */
+static const row GROUPED = {.flop = "2 $all $n $k",
+                            .weight = "X $n $k $w",
+                            .input = "$all $k a",
+                            .output = "$all $n a",
+                            .intensity = "2 / ($w / ($m) + a / ($n) + a / ($k))"};
 
 static const char *const QUANTITY_NAMES[OP_QUANTITY_COUNT] = {
     "repeat",        "m",
@@ -229,7 +450,7 @@ double op_quantity_of(const llmperf_op *op, op_quantity quantity)
 
 /* ---- macros: what phase, model and deployment make of the table -------------------------------------------- */
 
-enum { MACROS_MAX = 48 };
+enum { MACROS_MAX = 72 };
 
 typedef struct macro_set {
     formula_macro macro[MACROS_MAX + 1];
@@ -247,62 +468,133 @@ static const char *same_or(double value, double w, const char *name)
     return value == w ? "w" : name;
 }
 
+/* Pairs of all positions up to `end` where each sees its chunk alone. */
+#define CHUNKED(end)                                                                               \
+    "(floor(" end " / C) C (C + 1) / 2 + (" end " - C floor(" end " / C)) (" end                   \
+    " - C floor(" end " / C) + 1) / 2)"
+/* Pairs that a limit `w` of keys leaves out, up to `end`. */
+#define BEYOND(end, w) "max(0, " end " - " w ") (max(0, " end " - " w ") + 1) / 2"
+
+typedef enum reach { REACH_ALL, REACH_WINDOW, REACH_INDEX, REACH_CHUNK } reach;
+
+/* Pairs of query and key of one sequence, and the keys that are read, by what a query sees. */
+static const struct {
+    const char *whole, *single, *some; /* pairs: p = 0; q = 1; else */
+    const char *single_keys, *some_keys;
+} REACHES[] = {
+    [REACH_ALL] = {"s (s + 1) / 2", "L", "q (p + (q + 1) / 2)", "L", "L"},
+    [REACH_WINDOW] = {"(s (s + 1) / 2 - " BEYOND("s", "W") ")", "min(L, W)",
+                      "(q p + q (q + 1) / 2 - " BEYOND("L", "W") " + " BEYOND("p", "W") ")",
+                      "min(L, W)", "min(L, W + q - 1)"},
+    [REACH_INDEX] = {"(s (s + 1) / 2 - " BEYOND("s", "k_i") ")", "min(L, k_i)",
+                     "(q p + q (q + 1) / 2 - " BEYOND("L", "k_i") " + " BEYOND("p", "k_i") ")",
+                     "min(L, k_i)", "min(L, q k_i)"},
+    [REACH_CHUNK] = {CHUNKED("s"), "(L - C floor(p / C))", "(" CHUNKED("L") " - " CHUNKED("p") ")",
+                     "(L - C floor(p / C))", "(L - C floor(p / C))"},
+};
+
 static void fill_step(macro_set *m, const symbol_scope *s)
 {
     const llmperf_workload *w = &s->c->workload;
-    bool window = s->layer->attention.window > 0;
+    const llmperf_attention *a = &s->layer->attention;
+    reach r = a->chunk > 0               ? REACH_CHUNK
+              : s->layer->index.top_k > 0 ? REACH_INDEX
+              : a->window > 0             ? REACH_WINDOW
+                                          : REACH_ALL;
     bool whole = !s->decode && w->cached == 0; /* p = 0, q = s = L */
     bool single = s->decode && w->query == 1;  /* q = 1, L = p + 1 */
     define(m, "$q", whole ? "s" : single ? "1" : "q");
+    define(m, "$L", whole ? "s" : "L");
+    define(m, "$L_per_q", whole ? "1" : single ? "L" : "L / q");
     define(m, "$T", whole ? "b s" : single ? "b" : "b q");
     define(m, "$rows", s->decode || w->logits_all ? "$T" : "b");
-    /* causal pairs of a sequence: all, less those that a window leaves out */
-    if (whole) {
-        define(m, "$pairs", window ? "(s (s + 1) / 2 - max(0, s - W) (max(0, s - W) + 1) / 2)"
-                                   : "s (s + 1) / 2");
-        define(m, "$pairs_per_q", window ? "$pairs / s" : "(s + 1) / 2");
-        define(m, "$keys", "s");
-        define(m, "$keys_per_q", "1");
-    } else if (single) {
-        define(m, "$pairs", window ? "min(L, W)" : "L");
-        define(m, "$pairs_per_q", "$pairs");
-        define(m, "$keys", "$pairs");
-        define(m, "$keys_per_q", "$pairs");
-    } else {
-        define(m, "$pairs",
-               window ? "(q p + q (q + 1) / 2 - max(0, L - W) (max(0, L - W) + 1) / 2 + "
-                        "max(0, p - W) (max(0, p - W) + 1) / 2)"
-                      : "q (p + (q + 1) / 2)");
-        define(m, "$pairs_per_q", window ? "$pairs / q" : "(p + (q + 1) / 2)");
-        define(m, "$keys", window ? "min(L, W + q - 1)" : "L");
-        define(m, "$keys_per_q", "$keys / q");
-    }
+    define(m, "$pairs", whole    ? REACHES[r].whole
+                        : single ? REACHES[r].single
+                                 : REACHES[r].some);
+    define(m, "$pairs_per_q", r == REACH_ALL && whole     ? "(s + 1) / 2"
+                              : r == REACH_ALL && !single ? "(p + (q + 1) / 2)"
+                              : single                    ? "$pairs"
+                              : whole                     ? "$pairs / s"
+                                                          : "$pairs / q");
+    define(m, "$keys", whole ? "s" : single ? REACHES[r].single_keys : REACHES[r].some_keys);
+    define(m, "$keys_per_q", whole ? "1" : single ? "$keys" : "$keys / q");
+    /* an indexer looks at every key */
+    define(m, "$all_pairs", whole    ? REACHES[REACH_ALL].whole
+                            : single ? REACHES[REACH_ALL].single
+                                     : REACHES[REACH_ALL].some);
+    define(m, "$all_pairs_per_q", whole ? "(s + 1) / 2" : single ? "L" : "(p + (q + 1) / 2)");
+}
+
+static void fill_attention(macro_set *m, const symbol_scope *s, bool shared)
+{
+    const llmperf_attention *a = &s->layer->attention;
+    bool square = a->head_dim == a->value_dim && s->layer->mla.heads == 0;
+    define(m, "$N", shared ? "n / tp" : "n");
+    define(m, "$N_kv", shared ? "max(1, n_kv / tp)" : "n_kv");
+    define(m, "$d_k", square ? "d" : "d_k");
+    define(m, "$d_v", square ? "d" : "d_v");
+    define(m, "$own", a->shares_kv ? "0" : "1"); /* K and V of its own */
+    define(m, "$QKV", square && a->gate ? "2 ($N + $N_kv) d"
+                      : square          ? "($N + 2 $N_kv) d"
+                      : a->gate         ? "($N + $N_kv) (d_k + d_v)"
+                                        : "($N + $N_kv) d_k + $N_kv d_v");
+    define(m, "$Q", a->gate ? "$N ($d_k + $d_v)" : "$N $d_k");
+    define(m, "$rotated", s->layer->mla.heads > 0 ? "($N + 1) d_r" : "($N + $own $N_kv) $d_k");
+    define(m, "$qk_weights",
+           a->qk_norm == LLMPERF_QK_NORM_HEAD ? "2 $d_k" : "($N + $own $N_kv) $d_k");
+    define(m, "$index_input", s->layer->mla.q_rank > 0 ? "r_q" : "h");
+}
+
+static void fill_ssm(macro_set *m, const symbol_scope *s, bool shared)
+{
+    int64_t kind = s->layer->ssm.kind;
+    define(m, "$inner", shared ? "n_s d_s / tp" : "n_s d_s");
+    define(m, "$N_s", !shared ? "n_s" : kind == LLMPERF_SSM_MAMBA ? "ceil(n_s / tp)" : "n_s / tp");
+    define(m, "$ssm_keys", shared ? "max(1, floor(g_s / tp)) r_s" : "g_s r_s");
+    define(m, "$ssm_in", kind == LLMPERF_SSM_MAMBA    ? "2 $inner"
+                         : kind == LLMPERF_SSM_MAMBA2 ? "2 $inner + 2 $ssm_keys + $N_s"
+                         : kind == LLMPERF_SSM_DELTA  ? "2 $inner + 2 $ssm_keys + 2 $N_s"
+                         : kind == LLMPERF_SSM_KDA    ? "2 $inner + 2 $ssm_keys + $N_s + d_s"
+                                                      : "2 $inner + 2 $ssm_keys");
+    bool conv = s->layer->ssm.conv > 0 && kind != LLMPERF_SSM_LINEAR;
+    define(m, "$ssm_conv", !conv                       ? "0"
+                           : kind == LLMPERF_SSM_MAMBA ? "$inner"
+                                                       : "($inner + 2 $ssm_keys)");
+    /* the delta rule also reads the state at k */
+    define(m, "$scan_flop",
+           kind == LLMPERF_SSM_DELTA || kind == LLMPERF_SSM_KDA ? "7" : "5");
+    define(m, "$dt_n", kind == LLMPERF_SSM_MAMBA ? "r_dt + 2 r_s" : "$inner");
+    define(m, "$dt_k", kind == LLMPERF_SSM_MAMBA ? "$inner" : "d_s");
 }
 
 static void fill_shape(macro_set *m, const symbol_scope *s)
 {
     const llmperf_model *model = s->c->model;
-    const llmperf_attention *a = &s->layer->attention;
+    const llmperf_moe *moe = &s->layer->moe;
     bool shared = s->c->workload.tp > 1;
-    bool square = a->head_dim == a->value_dim;
-    define(m, "$N", shared ? "n / tp" : "n");
-    define(m, "$N_kv", shared ? "max(1, n_kv / tp)" : "n_kv");
+    fill_attention(m, s, shared);
+    fill_ssm(m, s, shared);
     define(m, "$F", shared ? "ceil(f / tp)" : "f");
+    define(m, "$F_x", shared ? "ceil(f_x / tp)" : "f_x");
+    define(m, "$F_s", shared ? "ceil(f_s / tp)" : "f_s");
+    define(m, "$width_x", moe->latent > 0 ? "l_x" : "h");
     define(m, "$V", shared ? "ceil(V / tp)" : "V");
-    define(m, "$d_k", square ? "d" : "d_k");
-    define(m, "$d_v", square ? "d" : "d_v");
-    define(m, "$QKV", square ? "($N + 2 $N_kv) d" : "($N + $N_kv) d_k + $N_kv d_v");
     define(m, "$e", model->embedding_dim == model->hidden ? "h" : "e");
     define(m, "$pos", model->position_embeddings > 0 ? "1" : "0");
     define(m, "$norm_flop", model->norm == LLMPERF_NORM_RMS ? "4" : "7");
     int64_t per_channel = norm_weights(model, 1);
     define(m, "$norm_weights", per_channel == 2 ? "2" : per_channel == 1 ? "1" : "0");
-    define(m, "$qk_weights",
-           a->qk_norm == LLMPERF_QK_NORM_HEAD ? "2 $d_k" : "($N + $N_kv) $d_k");
-    define(m, "$act_flop", s->layer->mlp.gated ? "5" : "4");
-    define(m, "$act_values", s->layer->mlp.gated ? "2" : "1");
+    define(m, "$mlp_flop", s->layer->mlp.gated ? "5" : "4");
+    define(m, "$mlp_values", s->layer->mlp.gated ? "2" : "1");
+    define(m, "$moe_flop", moe->gated ? "5" : "4");
+    define(m, "$moe_values", moe->gated ? "2" : "1");
+    /* one format for all is the common case: then w stands for each */
     double w = sym_w(s);
+    define(m, "$w_s", same_or(sym_w_s(s), w, "w_s"));
     define(m, "$w_f", same_or(sym_w_f(s), w, "w_f"));
+    define(m, "$w_x", same_or(sym_w_x(s), w, "w_x"));
+    define(m, "$w_y", same_or(sym_w_y(s), w, "w_y"));
+    define(m, "$w_r", same_or(sym_w_r(s), w, "w_r"));
     define(m, "$w_e", same_or(sym_w_e(s), w, "w_e"));
     define(m, "$w_h", same_or(sym_w_h(s), w, "w_h"));
     define(m, "$w_n", same_or(sym_w_n(s), w, "w_n"));
@@ -337,16 +629,18 @@ static void fill_row(op_formulas *r, const row *t, const symbol_scope *s)
     macro_set m = {.count = 0};
     fill_step(&m, s);
     fill_shape(&m, s);
-    if (t->m) {
+    if (t->n) {
         const row *gemm = t;
-        define(&m, "$m", gemm->m);
+        define(&m, "$all", gemm->rows ? gemm->rows : gemm->m);
+        define(&m, "$m", gemm->rows ? "$all / X" : gemm->m);
         define(&m, "$n", gemm->n);
         define(&m, "$k", gemm->k);
         define(&m, "$w", gemm->w);
-        expand(gemm->m, &m, r->text[OP_M]);
-        expand(gemm->n, &m, r->text[OP_N]);
-        expand(gemm->k, &m, r->text[OP_K]);
-        t = &GEMM;
+        define(&m, "$times", gemm->times ? gemm->times : "1");
+        expand("$m", &m, r->text[OP_M]);
+        expand("$n", &m, r->text[OP_N]);
+        expand("$k", &m, r->text[OP_K]);
+        t = gemm->rows ? &GROUPED : &GEMM;
     }
     expand(t->flop, &m, r->text[OP_FLOP]);
     expand(t->weight, &m, r->text[OP_WEIGHT_BYTES]);
@@ -406,18 +700,22 @@ int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret
         segment = llmperf_decode_segment(c, w->batch, w->context);
     /* the engine says which operators there are: a model of this layer shape alone */
     llmperf_model *model = malloc(sizeof *model);
-    if (!model)
-        return -1;
-    *model = *c->model;
-    model->layer_kind_count = 1;
-    model->layers[0] = c->model->layers[layer];
-    llmperf_case one = *c;
-    one.model = model;
-    int count = llmperf_emit(&one, &segment, 1, ops);
+    llmperf_case *one = malloc(sizeof *one);
+    int count = -1;
+    if (model && one) {
+        *model = *c->model;
+        model->layer_kind_count = 1;
+        model->layers[0] = c->model->layers[layer];
+        *one = *c;
+        one->model = model;
+        one->layer[0] = c->layer[layer];
+        count = llmperf_emit(one, &segment, 1, ops);
+    }
+    free(one);
     free(model);
 
-    const symbol_scope scope = {.c = c, .layer = &c->model->layers[layer], .decode = decode};
-    int previous = LLMPERF_OP_COUNT;
+    symbol_scope scope = {.c = c, .layer = &c->model->layers[layer], .decode = decode};
+    llmperf_op_id before = LLMPERF_OP_COUNT;
     for (int i = 0; i < count; i++) {
         const llmperf_op *op = &ops[i];
         op_formulas *r = &ret_rows[i];
@@ -425,19 +723,16 @@ int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret
         r->op = *op;
         r->id = op->id;
         r->layer = layer;
-        bool once = runs_once(c->model, ops, count, i);
-        bool qk = op->id == LLMPERF_OP_NORM && !once &&
-                  (previous == LLMPERF_OP_ATTN_QKV || previous == LLMPERF_OP_ATTN_V);
-        r->label = qk ? "norm (q, k)" : llmperf_op_name((llmperf_op_id)op->id);
-        fill_row(r, qk ? &QK_NORM : &ROWS[op->id], &scope);
+        r->outside = scope.outside = runs_once(c->model, ops, count, i);
+        fill_row(r, row_of(op, before, r->outside, &scope, &r->label), &scope);
         double times = op->repeat / (double)scope.layer->count;
-        if (once)
+        if (r->outside)
             snprintf(r->text[OP_REPEAT], FORMULA_TEXT_MAX, "%.0f", op->repeat);
         else if (times == 1)
             snprintf(r->text[OP_REPEAT], FORMULA_TEXT_MAX, "layers");
         else
             snprintf(r->text[OP_REPEAT], FORMULA_TEXT_MAX, "%.0f layers", times);
-        previous = op->id;
+        before = (llmperf_op_id)op->id;
     }
     return count;
 }
@@ -446,8 +741,8 @@ int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret
 
 const symbolic_consequence CONSEQUENCES[] = {
     {"dense", "1 / (1 / m + 1 / n + 1 / k)",
-     "FLOP per byte of a dense GEMM of m x n x k. Here and in the last two lines m, n, k are a "
-     "GEMM's, m the tokens."},
+     "FLOP per byte of a dense GEMM of m x n x k. Here and in the compute-bound lines m, n, k "
+     "are a GEMM's, m the tokens."},
     {"dense_prefill", "1 / (1 / h + 1 / (b s))",
      "its order in prefill, m = b s: it grows as b s, so a long prompt alone fills the GEMM and "
      "batching adds little."},
@@ -469,12 +764,15 @@ const symbolic_consequence CONSEQUENCES[] = {
      "tokens from which on a GEMM is compute-bound, rounded up; R = peak FLOP/s over bytes/s. None "
      "where the divisor is not positive. In decode the batch is this over q. Any format."},
     {"compute_bound_rows_16bit", "1 / (1 / R - 1 / n - 1 / k)", "the same at 16 bit."},
+    {"distinct_experts", "E (1 - (1 - K / E)^T)",
+     "experts that T tokens touch, of E with K per token, routing uniform: each holds T K over "
+     "this many rows, so experts stay memory-bound K / E times longer."},
     {NULL, NULL, NULL},
 };
 
 /* ---- collecting what is printed -------------------------------------------------------------------------- */
 
-enum { PRINTED_MAX = 128, FORMS_MAX = 8 };
+enum { PRINTED_MAX = 512 };
 
 /* Operators of one phase as they are printed: equal ones once. */
 typedef struct printed {
@@ -554,6 +852,26 @@ static void general_model(llmperf_model *ret_model)
     }
 }
 
+static void without_gate(llmperf_layer *layer) { layer->mlp.gated = false; }
+
+static void with_experts(llmperf_layer *layer)
+{
+    layer->mlp = (llmperf_mlp){.ffn = 0};
+    layer->moe = (llmperf_moe){
+        .experts = 64, .active = 4, .ffn = 2048, .shared_ffn = 2048, .gated = true};
+}
+
+static void with_latents(llmperf_layer *layer)
+{
+    layer->attention = (llmperf_attention){.heads = 0};
+    layer->mla = (llmperf_mla){.heads = 32,
+                               .q_rank = 1536,
+                               .kv_rank = 512,
+                               .nope_dim = 128,
+                               .rope_dim = 64,
+                               .value_dim = 128};
+}
+
 /* The forms that the general decoder may take, shown behind it. */
 static llmperf_status collect_general(printed *all, bool decode, llmperf_model *model,
                                       llmperf_error *error)
@@ -561,27 +879,35 @@ static llmperf_status collect_general(printed *all, bool decode, llmperf_model *
     static const struct {
         const char *form;
         llmperf_workload workload;
-        bool plain;
+        void (*change)(llmperf_layer *layer);
     } FORMS[] = {
-        {NULL, {0}, false},
-        {"unfused attention (--attention unfused), in place of attn.core", {.unfused = true}, false},
-        {"three projections (--split-qkv), in place of attn.qkv", {.split_qkv = true}, false},
-        {"FFN without a gate, in place of mlp.gate_up and mlp.act", {0}, true},
+        {NULL, {0}, NULL},
+        {"unfused attention (--attention unfused), in place of attn.core", {.unfused = true}, NULL},
+        {"three projections (--split-qkv), in place of attn.qkv", {.split_qkv = true}, NULL},
+        {"FFN without a gate, in place of mlp.gate_up and mlp.act", {0}, without_gate},
+        {"mixture of experts, in place of the FFN", {0}, with_experts},
+        {"multi-head latent attention, in place of attention", {0}, with_latents},
         {"on tp devices (--tp): n / tp for n, max(1, n_kv / tp) for n_kv, ceil(f / tp) for f, "
          "ceil(V / tp) for V in all of the above, and",
          {.tp = 2},
-         false},
+         NULL},
     };
-    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
-        llmperf_case c;
-        model->layers[0].mlp.gated = !FORMS[i].plain;
-        llmperf_status status = llmperf_case_init(&c, model, NULL, NULL, &FORMS[i].workload, error);
-        if (status != LLMPERF_OK)
-            return status;
-        if (!collect(all, &c, decode, 0, FORMS[i].form, FORMS[i].workload.tp > 1))
-            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    const llmperf_layer plain = model->layers[0];
+    llmperf_case *c = malloc(sizeof *c);
+    if (!c)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = LLMPERF_OK;
+    for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS && status == LLMPERF_OK; i++) {
+        model->layers[0] = plain;
+        if (FORMS[i].change)
+            FORMS[i].change(&model->layers[0]);
+        status = llmperf_case_init(c, model, NULL, NULL, &FORMS[i].workload, error);
+        if (status == LLMPERF_OK &&
+            !collect(all, c, decode, 0, FORMS[i].form, FORMS[i].workload.tp > 1))
+            status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     }
-    return LLMPERF_OK;
+    free(c);
+    return status;
 }
 
 static llmperf_status collect_phase(printed *all, const llmperf_case *c, bool decode,
@@ -612,7 +938,8 @@ static void values_text(const llmperf_case *c, const symbol_info *info, char *bu
     size_t used = 0;
     int shown = 0;
     buffer[0] = '\0';
-    if (c && (info->value == sym_q || info->value == sym_p || info->value == sym_l)) {
+    if (c && (info->value == sym_q || info->value == sym_p || info->value == sym_l ||
+              info->value == sym_t)) {
         symbol_scope scope = {.c = c, .layer = &c->model->layers[0]};
         double prefill = info->value(&scope);
         scope.decode = true;
@@ -623,7 +950,7 @@ static void values_text(const llmperf_case *c, const symbol_info *info, char *bu
         char number[LLMPERF_DOUBLE_TEXT_MAX];
         symbol_scope scope = {.c = c, .layer = &c->model->layers[i]};
         double value = info->value(&scope);
-        bool known = false;
+        bool known = value == 0; /* a part that this shape does not have */
         for (int k = 0; k < i && !known; k++) {
             scope.layer = &c->model->layers[k];
             known = info->value(&scope) == value;
@@ -635,8 +962,6 @@ static void values_text(const llmperf_case *c, const symbol_info *info, char *bu
             return;
         }
         llmperf_format_double(value, number);
-        if (info->value == sym_window && value == 0)
-            snprintf(number, sizeof number, "none");
         used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "", number);
     }
 }
@@ -649,8 +974,13 @@ static void mark_symbol(const char *name, void *context)
 {
     symbol_use *use = context;
     const symbol_info *info = symbol_find(name);
-    if (info)
-        use->used[info - SYMBOLS] = true;
+    if (!info)
+        return;
+    use->used[info - SYMBOLS] = true;
+    if (info->value == sym_distinct) { /* its meaning names these */
+        mark_symbol("E", use);
+        mark_symbol("K", use);
+    }
 }
 
 static void mark_symbols(const printed *all, symbol_use *use)
@@ -762,14 +1092,25 @@ static void markdown_heading(FILE *out)
 static void shape_heading(page *p, const llmperf_case *c, int layer)
 {
     const llmperf_layer *l = &c->model->layers[layer];
-    char window[48] = "";
-    if (l->attention.window > 0)
-        snprintf(window, sizeof window, ", window W = %lld", (long long)l->attention.window);
+    char facts[256] = "";
+    size_t used = 0;
+    const struct {
+        const char *name;
+        int64_t value;
+    } parts[] = {{"n", l->attention.heads + l->mla.heads},
+                 {"n_kv", l->attention.kv_heads},
+                 {"W", l->attention.window},
+                 {"C", l->attention.chunk},
+                 {"n_s", l->ssm.heads},
+                 {"f", l->mlp.ffn},
+                 {"E", l->moe.experts}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].value > 0)
+            used += (size_t)snprintf(facts + used, sizeof facts - used, ", %s = %lld",
+                                     parts[i].name, (long long)parts[i].value);
     page_gap(p);
-    page_paragraph(p, 2, "Layers of shape %d (%lld of them: n = %lld, n_kv = %lld, f = %lld%s), "
-                         "where they differ:",
-                   layer + 1, (long long)l->count, (long long)l->attention.heads,
-                   (long long)l->attention.kv_heads, (long long)l->mlp.ffn, window);
+    page_paragraph(p, 2, "Layers of shape %d (%lld of them%s), where they differ:", layer + 1,
+                   (long long)l->count, facts);
 }
 
 static void put_phase(page *p, const llmperf_case *c, const printed *all, bool decode)

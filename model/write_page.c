@@ -23,8 +23,12 @@ static void predict_title(page *p, const llmperf_prediction *r)
     char devices[HUMAN_MAX] = "", params[HUMAN_MAX], prompt[HUMAN_MAX], generate[HUMAN_MAX];
     if (w->tp > 1)
         snprintf(devices, sizeof devices, "%lld x ", (long long)w->tp);
-    page_title(p, "%s %s on %s%s; no calibration: times are bounds", c->model->name,
-               llmperf_dtype_name(w->weight_dtype), devices, c->hw->name);
+    char basis[160] = "no calibration: times are bounds";
+    if (c->calib)
+        snprintf(basis, sizeof basis, "calibrated (%.60s), %g %% intervals", c->calib->name,
+                 100 * w->confidence);
+    page_title(p, "%s %s on %s%s; %s", c->model->name, llmperf_dtype_name(w->weight_dtype), devices,
+               c->hw->name, basis);
     char active[48] = "", count[HUMAN_MAX];
     if (r->params.active < r->params.total)
         snprintf(active, sizeof active, " (%s active)", human_count((double)r->params.active, count));
@@ -73,34 +77,45 @@ static void predict_memory(page *p, const llmperf_prediction *r)
     page_end_table(p);
 }
 
-static void time_row(page *p, const char *label, const char *name, llmperf_estimate e)
+/* A bound has two ends; a calibrated time a value and an interval. */
+static void time_row(page *p, const llmperf_prediction *r, const char *label, const char *name,
+                     llmperf_estimate e)
 {
-    char low[HUMAN_MAX], high[HUMAN_MAX];
-    const char *cells[] = {label, name, human_time(e.low, low), human_time(e.high, high)};
+    char value[HUMAN_MAX], low[HUMAN_MAX], high[HUMAN_MAX], interval[2 * HUMAN_MAX + 8];
+    const char *bound[] = {label, name, human_time(e.low, low), human_time(e.high, high)};
+    if (r->kind == LLMPERF_ESTIMATE_BOUND) {
+        page_row(p, bound);
+        return;
+    }
+    snprintf(interval, sizeof interval, "%s - %s", low, high);
+    const char *cells[] = {label, name, human_time(e.value, value), interval};
     page_row(p, cells);
 }
 
 static void predict_times(page *p, const llmperf_prediction *r)
 {
-    static const char *const headings[] = {"", "", ">at best", ">95 % of published runs within"};
+    static const char *const bounds[] = {"", "", ">at best", ">95 % of published runs within"};
+    static const char *const intervals[] = {"", "", ">time", ">interval"};
+    bool bound = r->kind == LLMPERF_ESTIMATE_BOUND;
     const llmperf_workload *w = &r->c->workload;
     char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX], f[HUMAN_MAX];
 
     page_gap(p);
-    page_table(p, 4, headings);
-    time_row(p, "first token", "TTFT", r->ttft_s);
+    page_table(p, 4, bound ? bounds : intervals);
+    time_row(p, r, "first token", "TTFT", r->ttft_s);
     if (w->batch > 1)
-        time_row(p, "all prompts", "", r->ttft_batch_s);
-    time_row(p, "each next", "TPOT", r->tpot_s);
-    time_row(p, "request", "", r->e2e_s);
+        time_row(p, r, "all prompts", "", r->ttft_batch_s);
+    time_row(p, r, "each next", "TPOT", r->tpot_s);
+    time_row(p, r, "request", "", r->e2e_s);
     page_end_table(p);
     double rate = r->decode.tokens_per_s.value;
-    page_paragraph(p, 2, "  tokens/s: at most %s in all, %s per sequence, %s per device; prefill %s",
+    page_paragraph(p, 2, "  tokens/s: %s%s in all, %s per sequence, %s per device; prefill %s",
+                   bound ? "at most " : "",
                    human_number(rate, a), human_number(r->tokens_per_s_per_seq.value, b),
                    human_number(rate / (double)w->tp, d),
                    human_number(r->prefill.tokens_per_s.value, f));
     if (r->has_cost)
-        page_paragraph(p, 2, "  cost: at least %s USD per million output tokens",
+        page_paragraph(p, 2, "  cost: %s%s USD per million output tokens", bound ? "at least " : "",
                        human_number(r->cost_usd_per_mtok, a));
     if (r->has_energy)
         page_paragraph(p, 2, "  energy: %s Wh per million output tokens at the power limit",
@@ -203,9 +218,15 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
     const llmperf_crossings *d = &r->datasheet;
     char line[512] = "", number[HUMAN_MAX], knee[HUMAN_MAX];
     size_t used = 0;
+    const llmperf_crossing *measured = &r->calibrated.dense;
+    char calibrated[96] = "", high[HUMAN_MAX], low[HUMAN_MAX], own[HUMAN_MAX];
+    if (r->has_calibrated && measured->exists)
+        snprintf(calibrated, sizeof calibrated, ", %s (%s - %s calibrated)",
+                 human_count((double)measured->batch, own), human_count((double)measured->low, low),
+                 measured->high > 0 ? human_count((double)measured->high, high) : "never");
     if (d->dense.exists)
-        page_heading(p, "Dense layers turn compute-bound at batch %s (datasheet)",
-                     human_count((double)d->dense.batch, number));
+        page_heading(p, "Dense layers turn compute-bound at batch %s (datasheet)%s",
+                     human_count((double)d->dense.batch, number), calibrated);
     else
         page_heading(p, "Dense layers never turn compute-bound");
     for (int i = 0; i < d->op_count && used + 64 < sizeof line; i++) {

@@ -480,8 +480,11 @@ static void put_crossing(sink *s, const char *key, const llmperf_crossing *cross
     if (crossing->exists) {
         sink_begin_object(s, key);
         sink_integer(s, "value", crossing->batch);
-        sink_integer(s, "low", crossing->batch);
-        sink_integer(s, "high", crossing->batch);
+        sink_integer(s, "low", crossing->low);
+        if (crossing->high > 0)
+            sink_integer(s, "high", crossing->high);
+        else
+            sink_null(s, "high");
         sink_number(s, "exact", crossing->exact);
         sink_end_object(s);
         sink_null(s, why);

@@ -186,7 +186,8 @@ LLMPERF_API double llmperf_model_weight_bytes(const llmperf_model *model, const 
 typedef struct llmperf_crossing {
     bool exists;
     int64_t batch;
-    double exact;   /* before rounding up */
+    int64_t low, high; /* interval of a calibrated one, else batch; high 0 = perhaps never */
+    double exact;      /* before rounding up */
     char why[128];  /* where it does not exist */
 } llmperf_crossing;
 

@@ -139,12 +139,21 @@ static double kv_floats(const llmperf_op *op)
            (op->head_dim + op->value_dim);
 }
 
+/* Inputs of an elementwise pass, 1 to 3 as its bytes say. */
+static int reads_of(const llmperf_op *op)
+{
+    double reads = op->output_bytes > 0 ? round(op->input_bytes / op->output_bytes) : 1;
+    return reads < 1 ? 1 : reads > 3 ? 3 : (int)reads;
+}
+
 static double input_floats(const llmperf_op *op)
 {
     if (is_gemm(op))
         return ceil(op->m) * op->k;
     if (op->kind == LLMPERF_KIND_ATTENTION)
         return op->sequences * op->query_tokens * op->heads * op->head_dim;
+    if (op->kind == LLMPERF_KIND_ELEMENTWISE)
+        return (double)reads_of(op) * (double)aligned(op->output_bytes / 4);
     return op->input_bytes / 4;
 }
 
@@ -199,16 +208,18 @@ static void run_gemm(cpu_device *d, const job *j, const float *weights)
                     0, out, n);
 }
 
-static void run_elementwise(cpu_device *d, const job *j)
+static void run_elementwise(cpu_device *d, const job *j, size_t shift)
 {
-    size_t count = (size_t)(j->op.output_bytes / 4), have = (size_t)(j->op.input_bytes / 4);
-    int reads = count > 0 ? (int)((have + count / 2) / count) : 1;
-    reads = reads < 1 ? 1 : reads > 3 ? 3 : reads;
+    size_t count = (size_t)(j->op.output_bytes / 4), apart = aligned((double)count);
     const float *in[3];
-    for (int i = 0; i < 3; i++) /* one that is not there in full starts over */
-        in[i] = d->arena[ARENA_IN].data +
-                ((size_t)(i + 1) * count <= d->arena[ARENA_IN].floats ? (size_t)i * count : 0);
-    d->runtime->kernels->elementwise(d->arena[ARENA_OUT].data, in, reads, count);
+    float *out = d->arena[ARENA_OUT].data, *from = d->arena[ARENA_IN].data;
+    if (j->stride > 0) { /* a copy of its own: result first */
+        out = d->arena[ARENA_KV].data + shift;
+        from = out + apart;
+    }
+    for (int i = 0; i < 3; i++)
+        in[i] = from + (size_t)i * apart;
+    d->runtime->kernels->elementwise(out, in, reads_of(&j->op), count);
 }
 
 /* One launch. Each runs on the next copy of its weights or cache. */
@@ -233,7 +244,7 @@ static void run_job(cpu_device *d, job *j)
         kernels->gather(d->arena[ARENA_OUT].data, d->arena[ARENA_WEIGHTS].data, rows, width,
                         table > 0 ? table : 1, (uint64_t)j->turn);
     } else {
-        run_elementwise(d, j);
+        run_elementwise(d, j, shift);
     }
 }
 
@@ -363,9 +374,12 @@ static llmperf_status prepare_op(cpu_device *d, plan *p, llmperf_error *error)
 {
     job *j = &p->one;
     *j = make_job(&p->probe->op);
+    if (j->op.kind == LLMPERF_KIND_ELEMENTWISE && p->probe->cold)
+        j->stride = aligned(output_floats(&j->op)) + aligned(input_floats(&j->op));
     if (j->stride > 0 && p->probe->cold)
         j->copies = (int64_t)ceil(COLD_CACHES * last_cache(d) / ((double)j->stride * 4)) + 1;
-    int which = j->op.kind == LLMPERF_KIND_ATTENTION ? ARENA_KV : ARENA_WEIGHTS;
+    bool has_weights = is_gemm(&j->op) || j->op.kind == LLMPERF_KIND_GATHER;
+    int which = has_weights ? ARENA_WEIGHTS : ARENA_KV;
     llmperf_status status = LLMPERF_OK;
     if (j->stride > 0)
         status = reserve(d, which, (double)j->stride * (double)j->copies, error);

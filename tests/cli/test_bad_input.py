@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Files with one fault each (tests/data/bad-inputs; NOTES.csv says what is right)."""
 import json
+import re
 import shutil
 
 from llmperf_test import DATA, case, close, contains, equal, expect, folder, main, run, run_json
@@ -299,6 +300,37 @@ def _():
                 result = run(["specs", "check", here / name], code=3, timeout=20)
                 expect(not any(c < " " and c != "\n" or c == "\x7f" for c in result.err), "escaped",
                        result)
+
+
+@case("control bytes of a file's texts never reach text, csv or md")
+def _():
+    part_text = ('name: "a\\eb"\nvendor: "c\\ed"\nsource: "e\\ef"\nnotes: ["g\\eh"]\n'
+                 'peak: {bf16: 9 TFLOP/s}\nmemory: 60 GB\nbandwidth: 8 TB/s\n')
+    model_text = run("specs show gpt2 --format yaml", code=0).out
+    model_text = re.sub(r"^source: .*$", r'source: "a\\eb"', model_text, flags=re.M)
+    model_text = re.sub(r"^name: .*$", r'name: "c\\ed"', model_text, flags=re.M)
+    model_text = model_text.replace("dtype: fp16", "dtype: bf16")
+    with folder() as here:
+        (here / "part.yaml").write_text(part_text, "utf-8")
+        (here / "model.yaml").write_text(model_text, "utf-8")
+        for words in (["specs", "show", here / "part.yaml"], ["specs", "show", here / "model.yaml"],
+                      ["specs", "check", here / "part.yaml", here / "model.yaml"],
+                      ["predict", here / "model.yaml", here / "part.yaml"],
+                      ["layers", here / "model.yaml", here / "part.yaml"]):
+            for form in (("text",) if "check" in words else ("text", "csv", "md", "json")):
+                result = run(words + ["--format", form], code=0)
+                expect("\x1b" not in result.out + result.err, f"an ESC in {form} of {words[:2]}")
+
+
+@case("an empty name is refused")
+def _():
+    for text in ('name: ""\npeak: {bf16: 9 TFLOP/s}\nmemory: 60 GB\nbandwidth: 8 TB/s\n',
+                 re.sub(r"^name: .*$", 'name: ""', run("specs show gpt2 --format yaml").out,
+                        flags=re.M)):
+        with folder() as here:
+            (here / "spec.yaml").write_text(text, "utf-8")
+            result = run(["specs", "check", here / "spec.yaml"], code=3)
+            contains(result.err, "spec.yaml:1:7: name is ")
 
 
 @case("a bare number where a unit belongs is refused with an example")

@@ -62,9 +62,15 @@ static void check_crossing(const llmperf_crossing *crossing)
 
 static void check_prediction(const llmperf_prediction *p)
 {
-    const llmperf_estimate *const estimates[] = {
-        &p->prefill.time_s, &p->prefill.tokens_per_s, &p->decode.time_s, &p->decode.tokens_per_s,
-        &p->tokens_per_s_per_seq, &p->ttft_s, &p->ttft_batch_s, &p->tpot_s, &p->e2e_s};
+    const llmperf_estimate *const estimates[] = {&p->prefill.time_s,
+                                                 &p->prefill.tokens_per_s,
+                                                 &p->decode.time_s,
+                                                 &p->decode.tokens_per_s,
+                                                 &p->tokens_per_s_per_seq,
+                                                 &p->ttft_s,
+                                                 &p->ttft_batch_s,
+                                                 &p->tpot_s,
+                                                 &p->e2e_s};
     for (size_t i = 0; i < sizeof estimates / sizeof *estimates; i++)
         require_estimate(estimates[i]);
     check_total(&p->prefill.total);
@@ -148,9 +154,20 @@ static void check_model(const llmperf_model *model, const llmperf_hw *hw)
     require_quantity(llmperf_model_weight_bytes(model, NULL));
     const llmperf_workload workloads[] = {
         {.batch = 1},
-        {.batch = 300, .prompt = 5000, .generate = 7, .chunk = 3000, .unfused = true,
-         .split_qkv = true, .logits_all = true, .price_usd_per_h = 2, .tpot_s = 0.03},
-        {.batch = 3, .prompt = 1, .generate = 1, .tp = 2, .weight_dtype = LLMPERF_DTYPE_INT4,
+        {.batch = 300,
+         .prompt = 5000,
+         .generate = 7,
+         .chunk = 3000,
+         .unfused = true,
+         .split_qkv = true,
+         .logits_all = true,
+         .price_usd_per_h = 2,
+         .tpot_s = 0.03},
+        {.batch = 3,
+         .prompt = 1,
+         .generate = 1,
+         .tp = 2,
+         .weight_dtype = LLMPERF_DTYPE_INT4,
          .kv_dtype = LLMPERF_DTYPE_FP8},
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {

@@ -53,9 +53,14 @@ static void check_values(const llmperf_hw *hw)
     require(most > 0);
     require(isfinite(hw->mem_bytes_per_s) && hw->mem_bytes_per_s > 0);
     require(isfinite(hw->memory_bytes) && hw->memory_bytes > 0);
-    const double optional[] = {hw->units,    hw->memory_usable_bytes, hw->mem_achievable_bytes_per_s,
-                               hw->l2_bytes, hw->clock_hz,            hw->launch_s,
-                               hw->power_w,  hw->price_usd_per_h};
+    const double optional[] = {hw->units,
+                               hw->memory_usable_bytes,
+                               hw->mem_achievable_bytes_per_s,
+                               hw->l2_bytes,
+                               hw->clock_hz,
+                               hw->launch_s,
+                               hw->power_w,
+                               hw->price_usd_per_h};
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
         require_quantity(optional[i]);
     const llmperf_link *const links[] = {&hw->link, &hw->nodes, &hw->pcie};

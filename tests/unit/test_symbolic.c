@@ -157,32 +157,108 @@ static int64_t from(int64_t least, int64_t most)
 
 static bool coin(void) { return next() >> 63; }
 
-static void random_layer(llmperf_layer *layer)
+static llmperf_attention random_attention(void)
 {
     int64_t kv_heads = (int64_t)1 << from(0, 4);
     int64_t head_dim = coin() ? 8 * from(1, 32) : from(1, 300);
-    *layer = (llmperf_layer){
-        .count = from(1, 90),
-        .norms = from(0, 4),
-        .parallel = coin(),
-        .attention = {.heads = kv_heads * from(1, 8),
-                      .kv_heads = kv_heads,
-                      .head_dim = head_dim,
-                      .value_dim = coin() ? head_dim : from(1, 300),
-                      .window = coin() ? from(1, 5000) : 0,
-                      .qkv_bias = coin(),
-                      .out_bias = coin(),
-                      .rope = coin(),
-                      .qk_norm = (uint8_t)from(0, 3)},
-        .mlp = {.ffn = from(1, 30000), .gated = coin(), .up_bias = coin(), .down_bias = coin()},
+    return (llmperf_attention){
+        .heads = kv_heads * from(1, 8),
+        .kv_heads = kv_heads,
+        .head_dim = head_dim,
+        .value_dim = coin() ? head_dim : from(1, 300),
+        .window = coin() ? from(1, 5000) : 0,
+        .chunk = from(0, 4) == 0 ? from(1, 9000) : 0,
+        .qkv_bias = coin(),
+        .out_bias = coin(),
+        .rope = coin(),
+        .gate = coin(),
+        .sinks = coin(),
+        .shares_kv = from(0, 4) == 0,
+        .qk_norm = (uint8_t)from(0, 3),
     };
+}
+
+static llmperf_mla random_mla(void)
+{
+    return (llmperf_mla){
+        .heads = 8 * from(1, 16),
+        .q_rank = coin() ? from(1, 2000) : 0,
+        .kv_rank = from(1, 600),
+        .nope_dim = from(1, 200),
+        .rope_dim = from(0, 80),
+        .value_dim = from(1, 200),
+        .gate = coin(),
+    };
+}
+
+static llmperf_ssm random_ssm(void)
+{
+    int64_t kind = from(LLMPERF_SSM_MAMBA, LLMPERF_SSM_LINEAR);
+    bool mamba = kind == LLMPERF_SSM_MAMBA;
+    return (llmperf_ssm){
+        .kind = kind,
+        .heads = mamba ? 1 : 8 * from(1, 12),
+        .head_dim = mamba ? 8 * from(1, 900) : from(1, 200),
+        .state = from(1, 256),
+        .groups = from(1, 16),
+        .conv = coin() ? from(1, 8) : 0,
+        .dt_rank = mamba ? from(1, 300) : 0,
+        .conv_bias = coin(),
+        .proj_bias = coin(),
+        .bc_norm = coin(),
+    };
+}
+
+static llmperf_moe random_moe(void)
+{
+    int64_t experts = from(1, 64);
+    return (llmperf_moe){
+        .experts = experts,
+        .active = from(1, experts),
+        .ffn = from(1, 5000),
+        .shared_ffn = coin() ? from(1, 5000) : 0,
+        .latent = from(0, 3) == 0 ? from(1, 3000) : 0,
+        .gated = coin(),
+        .expert_bias = coin(),
+        .router_bias = coin(),
+        .shared_gate = coin(),
+    };
+}
+
+static const llmperf_dtype STORED[] = {LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_INT4,
+                                       LLMPERF_DTYPE_Q8_0, LLMPERF_DTYPE_FP32};
+
+/* Any mixer, or none, with any feed-forward part, or none, but one of them. */
+static void random_layer(llmperf_layer *layer)
+{
+    int mixer = (int)from(0, 5), ffn = (int)from(mixer == 5 ? 1 : 0, 4);
+    *layer = (llmperf_layer){.count = from(1, 90), .norms = from(0, 4), .parallel = coin()};
+    if (mixer <= 2)
+        layer->attention = random_attention();
+    if (mixer == 3)
+        layer->mla = random_mla();
+    if (mixer == 4 || mixer == 2) /* 2: both side by side */
+        layer->ssm = random_ssm();
+    if ((mixer <= 1 || mixer == 3) && from(0, 3) == 0)
+        layer->index = (llmperf_index){
+            .top_k = from(1, 4000), .heads = from(1, 64), .dim = from(1, 128), .shared = coin()};
+    if (ffn == 1 || ffn == 2 || ffn == 4)
+        layer->mlp = (llmperf_mlp){
+            .ffn = from(1, 30000), .gated = coin(), .up_bias = coin(), .down_bias = coin()};
+    if (ffn >= 3)
+        layer->moe = random_moe();
+    if (mixer == 5 && layer->mlp.ffn == 0 && layer->moe.experts == 0)
+        layer->mlp.ffn = 100;
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
+        if (from(0, 5) == 0) {
+            llmperf_dtype dtype = STORED[from(0, 4)];
+            layer->weights[i] = (llmperf_weight_format){
+                .dtype = (uint8_t)dtype, .bits = llmperf_dtype_bits(dtype) + 0.125};
+        }
 }
 
 static void random_model(llmperf_model *m)
 {
-    static const llmperf_dtype dtypes[] = {LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP8,
-                                           LLMPERF_DTYPE_INT4, LLMPERF_DTYPE_Q8_0,
-                                           LLMPERF_DTYPE_FP32};
     memset(m, 0, sizeof *m);
     m->hidden = from(1, 9000);
     m->vocab = from(1, 300000);
@@ -198,7 +274,7 @@ static void random_model(llmperf_model *m)
     for (int i = 0; i < m->layer_kind_count; i++)
         random_layer(&m->layers[i]);
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
-        m->weight_dtype[i] = dtypes[from(0, 4)];
+        m->weight_dtype[i] = STORED[from(0, 4)];
         m->weight_bits[i] = llmperf_dtype_bits((llmperf_dtype)m->weight_dtype[i]);
     }
     snprintf(m->name, sizeof m->name, "random");
@@ -219,6 +295,7 @@ static llmperf_workload random_workload(void)
         .unfused = coin(),
         .logits_all = coin(),
         .split_qkv = coin(),
+        .moe_skew = from(0, 3) == 0 ? 0.7 : 0,
         .tp = (int64_t)1 << from(0, 3),
     };
 }
@@ -254,11 +331,6 @@ static void expect_quantity(uint64_t seed, const op_formulas *row, op_quantity q
     cr_assert(close_to(again, got), "seed %" PRIu64 ": '%s' is not '%s'", seed, exact, text);
 }
 
-static bool is_of_a_layer(const op_formulas *row)
-{
-    return strstr(row->text[OP_REPEAT], "layers") != NULL;
-}
-
 /* The engine's operators of one step, in order: embedding, the layers of each shape, head. */
 static int expect_step(uint64_t seed, const llmperf_case *c, bool decode)
 {
@@ -266,8 +338,10 @@ static int expect_step(uint64_t seed, const llmperf_case *c, bool decode)
     static op_formulas rows[OP_FORMULAS_MAX];
     const llmperf_workload *w = &c->workload;
     int64_t fresh = w->prompt - w->cached;
-    llmperf_segment segment = {w->batch, fresh, w->cached,
-                               w->logits_all ? w->batch * fresh : w->batch};
+    llmperf_segment segment = {.sequences = w->batch,
+                               .query = fresh,
+                               .past = w->cached,
+                               .logits = w->logits_all ? w->batch * fresh : w->batch};
     if (decode)
         segment = llmperf_decode_segment(c, w->batch, w->context);
     int count = llmperf_emit(c, &segment, 1, ops), at = 0;
@@ -276,11 +350,12 @@ static int expect_step(uint64_t seed, const llmperf_case *c, bool decode)
         int row_count = symbolic_ops(c, decode, i, rows);
         bool layers_begun = false;
         for (int r = 0; r < row_count; r++) {
-            layers_begun |= is_of_a_layer(&rows[r]);
-            bool head = layers_begun && !is_of_a_layer(&rows[r]);
+            layers_begun |= !rows[r].outside;
+            bool head = layers_begun && rows[r].outside;
             bool last = i + 1 == c->model->layer_kind_count;
             if ((!layers_begun && i > 0) || (head && !last))
                 continue;
+            scope.outside = rows[r].outside;
             cr_assert(at < count, "seed %" PRIu64 ": more formulas than operators", seed);
             cr_assert_eq(rows[r].id, ops[at].id, "seed %" PRIu64 ": %s where the engine has %s",
                          seed, rows[r].label, llmperf_op_name((llmperf_op_id)ops[at].id));
@@ -400,26 +475,26 @@ Test(symbolic, reads_as_on_paper)
 Test(symbolic, has_a_formula_for_every_operator)
 {
     static op_formulas rows[OP_FORMULAS_MAX];
-    static const struct {
-        bool unfused, split, plain, narrow;
-    } forms[] = {{false, false, false, false}, {true, true, true, true}};
+    static llmperf_model model;
     bool seen[LLMPERF_OP_COUNT] = {false};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        llmperf_model m = small_llama();
-        m.layers[0].mlp.gated = !forms[i].plain;
-        m.embedding_dim = forms[i].narrow ? 512 : 4096;
-        llmperf_workload w = {.unfused = forms[i].unfused, .split_qkv = forms[i].split, .tp = 2};
+    for (uint64_t seed = 1; seed < 600; seed++) {
         llmperf_case c;
-        cr_assert_eq(llmperf_case_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
-        int count = symbolic_ops(&c, true, 0, rows);
-        for (int k = 0; k < count; k++) {
-            seen[rows[k].id] = true;
-            cr_expect(rows[k].text[OP_BYTES][0] || rows[k].text[OP_LINK_BYTES][0], "%s",
-                      rows[k].label);
+        state = seed * 0x9e3779b97f4a7c15u;
+        random_model(&model);
+        llmperf_workload workload = random_workload();
+        if (llmperf_case_init(&c, &model, NULL, NULL, &workload, NULL) != LLMPERF_OK)
+            continue;
+        for (int decode = 0; decode < 2; decode++) {
+            int count = symbolic_ops(&c, decode, 0, rows);
+            for (int k = 0; k < count; k++) {
+                seen[rows[k].id] = true;
+                cr_expect(rows[k].text[OP_BYTES][0] || rows[k].text[OP_LINK_BYTES][0], "%s",
+                          rows[k].label);
+            }
         }
     }
     for (int i = 0; i < LLMPERF_OP_COUNT; i++)
-        cr_expect(seen[i], "%s was never emitted: add a form to this test, and a row to ROWS",
+        cr_expect(seen[i], "%s was never emitted: teach random_layer() the part that has it",
                   llmperf_op_name((llmperf_op_id)i));
 }
 
@@ -463,6 +538,11 @@ Test(symbolic, consequences_are_right_by_hand)
     const pair ten[] = {{"h", 10}, {NULL, 0}};
     cr_expect_eq(consequence("qkv_weights", ten), 300);
     cr_expect_eq(consequence("other_weights", ten), 900);
+    /* 2 of 8, two tokens: 8 (1 - (3/4)^2) = 3.5 */
+    const pair experts[] = {{"E", 8}, {"K", 2}, {"T", 2}, {NULL, 0}};
+    cr_expect(close_to(consequence("distinct_experts", experts), 3.5));
+    const llmperf_moe moe = {.experts = 8, .active = 2, .ffn = 1};
+    cr_expect(close_to(llmperf_distinct_experts(&moe, 2, 0), 3.5));
     /* R = 295: 2 * 4096^2 / (2 * 4096^2 / 295 - 2 * 8192): 1 / (1/295 - 2/4096) */
     const pair ridge[] = {{"w", 2}, {"a", 2}, {"n", 4096}, {"k", 4096}, {"R", 295}, {NULL, 0}};
     cr_expect(close_to(consequence("compute_bound_rows", ridge), 295.0 * 4096 / (4096 - 590)));
@@ -479,7 +559,7 @@ Test(symbolic, consequences_are_the_engines_at_16_bit)
         llmperf_case c;
         cr_assert_eq(llmperf_case_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
         for (int decode = 0; decode < 2; decode++) {
-            llmperf_segment segment = {3, 700, 0, 3};
+            llmperf_segment segment = {.sequences = 3, .query = 700, .logits = 3};
             if (decode)
                 segment = llmperf_decode_segment(&c, 3, 900);
             const pair shape[] = {{"n", 32},

@@ -1,0 +1,666 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a heap of samples to groups that are fitted one by one: which rows belong together, which are
+ * cold, how good the result is. No GSL here.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "fit_internal.h"
+
+enum { POINTS = 3000, FOLDS = 10, FEW = 8 };
+
+static const double COLD = 1.5;        /* of the L2: operands of this size are not kept */
+static const double IMMATERIAL = 0.1;  /* of the time: moving the bytes at all */
+static const double TOO_FAST = 0.95;   /* of the roofline: faster is not this operator */
+static const double COMMON_CI = 0.05;  /* an interval of this share halves the weight */
+static const double Z90 = 1.6448536269514722;
+
+uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 1099511628211u;
+    return hash;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void fit_sort(double *values, int64_t count)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+}
+
+double fit_quantile(const double *sorted, int64_t count, double share)
+{
+    if (count == 0)
+        return 0;
+    double at = share * (double)(count - 1);
+    int64_t below = (int64_t)at, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
+}
+
+void fit_calib_of(const llmperf_calib_entry *entry, llmperf_calib *ret_calib)
+{
+    llmperf_calib_init(ret_calib);
+    ret_calib->entry_count = 1;
+    ret_calib->entry[0] = *entry;
+    memset(ret_calib->index[entry->key.kind], 0, sizeof ret_calib->index[0]);
+}
+
+void llmperf_fits_free(llmperf_fits *fits)
+{
+    if (!fits)
+        return;
+    free(fits->fit);
+    memset(fits, 0, sizeof *fits);
+}
+
+double llmperf_fit_spread(const llmperf_calib_entry *entry, const double dlog[LLMPERF_PARAM_COUNT],
+                          double z)
+{
+    double variance = entry->residual * entry->residual;
+    for (int a = 0; a < LLMPERF_PARAM_COUNT; a++)
+        for (int b = 0; b < LLMPERF_PARAM_COUNT; b++)
+            variance += dlog[a] * entry->covariance[a][b] * dlog[b];
+    return z * sqrt(fmax(0, variance));
+}
+
+/* ---- what a sample belongs to ------------------------------------------------------------------------- */
+
+/* Vector arithmetic, as llmperf_case_init() chooses it. */
+static llmperf_dtype vector_dtype(const llmperf_hw *hw)
+{
+    static const llmperf_dtype order[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_BF16,
+                                          LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_TF32,
+                                          LLMPERF_DTYPE_FP64};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (hw->peak_flop_per_s[order[i]] > 0)
+            return order[i];
+    return LLMPERF_DTYPE_NONE;
+}
+
+static llmperf_op op_on(const llmperf_sample *s, const llmperf_hw *hw)
+{
+    llmperf_op op = s->op;
+    if (op.kind == LLMPERF_KIND_ELEMENTWISE || op.kind == LLMPERF_KIND_GATHER)
+        op.dtype = (uint8_t)vector_dtype(hw);
+    return op;
+}
+
+static llmperf_calib_key key_of(const llmperf_sample *s, const llmperf_hw *hw,
+                                const llmperf_fit_options *o)
+{
+    llmperf_op op = op_on(s, hw);
+    llmperf_calib_key key = {.kind = op.kind, .regime = op.regime, .dtype = op.dtype,
+                             .stored = s->stored};
+    if (op.kind == LLMPERF_KIND_GEMM && o->gemv_apart && op.m == 1 && !s->stored)
+        key.gemv = 1;
+    if (op.kind == LLMPERF_KIND_COLLECTIVE) {
+        const llmperf_link *link = llmperf_hw_link(hw, op.devices);
+        key.collective = op.collective;
+        /* over a host bus the way depends on who shares it: a fit per group size */
+        if (link == &hw->pcie)
+            key.devices = op.devices;
+    }
+    return key;
+}
+
+static bool is_windowed(const llmperf_sample *s)
+{
+    return s->window > 0 && s->op.past_tokens + s->op.query_tokens > s->window;
+}
+
+static bool is_operator(const llmperf_sample *s)
+{
+    return s->op.bytes > 0 || s->op.link_bytes > 0;
+}
+
+static bool has_word(const char *const *words, const char *word)
+{
+    if (!words)
+        return true;
+    for (int i = 0; words[i]; i++)
+        if (strcasecmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* "sglang", "sglang fp8_block". */
+static void library_of(const llmperf_samples *all, const llmperf_sample *s, char *buffer,
+                       size_t size)
+{
+    const char *name = all->name[s->library];
+    if (s->block)
+        snprintf(buffer, size, "%.30s%s%s_block", name, name[0] ? " " : "",
+                 llmperf_dtype_name((llmperf_dtype)s->op.dtype));
+    else
+        snprintf(buffer, size, "%.47s", name);
+}
+
+static bool is_wanted(const llmperf_samples *all, const llmperf_sample *s,
+                      const llmperf_fit_options *o)
+{
+    char library[48];
+    library_of(all, s, library, sizeof library);
+    bool dtype = has_word(o->dtypes, llmperf_dtype_name((llmperf_dtype)s->op.dtype)) ||
+                 (s->stored && o->dtypes &&
+                  has_word(o->dtypes, llmperf_dtype_name((llmperf_dtype)s->stored)));
+    if (s->op.kind != LLMPERF_KIND_GEMM && s->op.kind != LLMPERF_KIND_ATTENTION)
+        dtype = true;
+    return has_word(o->libraries, library) && dtype &&
+           has_word(o->kinds, llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
+}
+
+/* One weight matrix, one head layout: what a fit on other shapes has not seen. */
+static uint64_t family_of(const llmperf_sample *s)
+{
+    const llmperf_op *op = &s->op;
+    double size = op->kind == LLMPERF_KIND_COLLECTIVE    ? op->link_bytes
+                  : op->kind == LLMPERF_KIND_ELEMENTWISE ? op->bytes
+                                                         : 0;
+    const double shape[] = {op->n, op->k, op->heads, op->kv_heads, op->head_dim, s->window,
+                            (double)op->devices, size > 0 ? floor(log2(size)) : 0};
+    uint64_t hash = fit_hash(FIT_HASH_START, shape, sizeof shape);
+    return hash ^ hash >> 31;
+}
+
+/* ---- cold or not ---------------------------------------------------------------------------------------- */
+
+/* Bytes that must stay in a cache for a repeated launch to run faster than a first one. */
+static double reused_bytes(const llmperf_sample *s)
+{
+    switch (s->op.kind) {
+    case LLMPERF_KIND_GEMM:
+        return s->op.weight_bytes * s->copies;
+    case LLMPERF_KIND_ATTENTION:
+        return s->op.kv_read_bytes + s->op.kv_write_bytes;
+    case LLMPERF_KIND_COLLECTIVE:
+        return INFINITY;
+    default:
+        return s->op.bytes * s->copies;
+    }
+}
+
+static bool is_cold(const llmperf_sample *s, const llmperf_hw *hw)
+{
+    if (s->place == LLMPERF_PLACE_WARM || (s->flags & LLMPERF_SAMPLE_CACHED))
+        return false;
+    if (s->place == LLMPERF_PLACE_COLD || hw->l2_bytes <= 0 ||
+        reused_bytes(s) > COLD * hw->l2_bytes)
+        return true;
+    /* small, but so small that reading it takes no time either way: what tells t0 */
+    return s->op.kind != LLMPERF_KIND_GEMM &&
+           s->op.bytes / hw->mem_bytes_per_s < IMMATERIAL * s->time_s;
+}
+
+static bool is_disturbed(const llmperf_sample *s)
+{
+    return (s->flags & (LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED |
+                        LLMPERF_SAMPLE_UNSTEADY)) != 0;
+}
+
+/* ---- groups --------------------------------------------------------------------------------------------- */
+
+typedef struct group {
+    llmperf_calib_key key;
+    char library[48];
+    int32_t version; /* of the first sample */
+    bool versions_differ;
+    const llmperf_sample **sample; /* the usable ones */
+    int64_t count, capacity;
+    int64_t warm, refused, windowed, disturbed;
+} group;
+
+typedef struct grouping {
+    const llmperf_samples *all;
+    const llmperf_hw *hw;
+    llmperf_fit_options options;
+    group *group;
+    int count;
+    int64_t foreign, used;
+    char other_part[LLMPERF_NAME_MAX], device[LLMPERF_NAME_MAX];
+    uint64_t hash;
+    bool throttled, contended;
+} grouping;
+
+enum { GROUPS_MAX = 512 };
+
+static void grouping_free(grouping *g)
+{
+    for (int i = 0; i < g->count; i++)
+        free(g->group[i].sample);
+    free(g->group);
+}
+
+static group *group_for(grouping *g, const llmperf_sample *s)
+{
+    char library[48];
+    library_of(g->all, s, library, sizeof library);
+    llmperf_calib_key key = key_of(s, g->hw, &g->options);
+    for (int i = g->count - 1; i >= 0; i--)
+        if (llmperf_calib_same_key(&g->group[i].key, &key) &&
+            strcmp(g->group[i].library, library) == 0)
+            return &g->group[i];
+    if (g->count == GROUPS_MAX)
+        return NULL;
+    group *new_one = &g->group[g->count++];
+    *new_one = (group){.key = key, .version = s->version};
+    memcpy(new_one->library, library, sizeof library);
+    return new_one;
+}
+
+static bool group_push(group *own, const llmperf_sample *s)
+{
+    if (own->count == own->capacity) {
+        int64_t capacity = own->capacity ? 2 * own->capacity : 256;
+        const llmperf_sample **grown = realloc(own->sample, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        own->sample = grown;
+        own->capacity = capacity;
+    }
+    own->sample[own->count++] = s;
+    return true;
+}
+
+static bool is_part(const llmperf_hw *hw, const char *name)
+{
+    if (!name[0] || strcasecmp(hw->name, name) == 0)
+        return true;
+    for (int i = 0; i < hw->alias_count; i++)
+        if (strcasecmp(hw->aliases[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Files a sample; false when out of memory. */
+static bool file_sample(grouping *g, const llmperf_sample *s)
+{
+    if (!is_operator(s) || !is_wanted(g->all, s, &g->options))
+        return true;
+    if (!is_part(g->hw, g->all->name[s->hw])) {
+        if (g->foreign++ == 0)
+            snprintf(g->other_part, sizeof g->other_part, "%s", g->all->name[s->hw]);
+        return true;
+    }
+    if (!g->device[0])
+        snprintf(g->device, sizeof g->device, "%s", g->all->name[s->hw]);
+    g->used++;
+    g->hash = fit_hash(fit_hash(g->hash, &s->op, sizeof s->op), &s->time_s, sizeof s->time_s);
+    g->throttled |= (s->flags & LLMPERF_SAMPLE_THROTTLED) != 0;
+    g->contended |= (s->flags & LLMPERF_SAMPLE_CONTENDED) != 0;
+    group *own = group_for(g, s);
+    if (!own)
+        return true;
+    own->versions_differ |= s->version != own->version;
+    if (is_windowed(s) && !g->options.windowed) {
+        own->windowed++;
+        return true;
+    }
+    if (!is_cold(s, g->hw)) {
+        own->warm++;
+        return true;
+    }
+    llmperf_op op = op_on(s, g->hw);
+    bool timeable = op.kind == LLMPERF_KIND_COLLECTIVE ? llmperf_hw_link(g->hw, op.devices) != NULL
+                                                       : op.flop <= 0 ||
+                                                       g->hw->peak_flop_per_s[op.dtype] > 0;
+    if (!timeable || s->time_s < TOO_FAST * llmperf_time_op(&op, g->hw, NULL, NULL, NULL)) {
+        bool latency_alone = timeable && op.kind == LLMPERF_KIND_COLLECTIVE;
+        /* the datasheet's latency is a default, no floor */
+        if (!latency_alone || s->time_s < TOO_FAST * op.link_bytes /
+                                              llmperf_hw_link(g->hw, op.devices)->bytes_per_s) {
+            own->refused++;
+            return true;
+        }
+    }
+    own->disturbed += is_disturbed(s);
+    return group_push(own, s);
+}
+
+/* Disturbed samples go, unless little else is there. */
+static void drop_disturbed(group *own)
+{
+    int64_t clean = own->count - own->disturbed, kept = 0;
+    if (own->disturbed == 0 || clean < FEW || clean < own->count / 3)
+        return;
+    for (int64_t i = 0; i < own->count; i++)
+        if (!is_disturbed(own->sample[i]))
+            own->sample[kept++] = own->sample[i];
+    own->refused += own->disturbed;
+    own->count = kept;
+    own->disturbed = 0;
+}
+
+static llmperf_status make_groups(const llmperf_samples *samples, const llmperf_hw *hw,
+                                  const llmperf_fit_options *options, grouping *ret,
+                                  llmperf_error *error)
+{
+    grouping g = {.all = samples, .hw = hw, .hash = FIT_HASH_START};
+    if (options)
+        g.options = *options;
+    g.options.points = g.options.points > 0 ? g.options.points : POINTS;
+    g.options.folds = g.options.folds > 0 ? g.options.folds : FOLDS;
+    g.group = calloc(GROUPS_MAX, sizeof *g.group);
+    bool good = g.group != NULL;
+    for (int64_t i = 0; good && i < samples->count; i++)
+        good = file_sample(&g, &samples->sample[i]);
+    if (!good) {
+        grouping_free(&g);
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    }
+    for (int i = 0; i < g.count; i++)
+        drop_disturbed(&g.group[i]);
+    *ret = g;
+    return LLMPERF_OK;
+}
+
+/* ---- how good -------------------------------------------------------------------------------------------- */
+
+/* The baseline with two numbers: the roofline with its peaks scaled to what half of the samples
+ * that each binds reach. */
+static void scale_roofline(const group *own, const llmperf_hw *hw, double *scratch,
+                           double *ret_compute, double *ret_memory)
+{
+    double *scale[2] = {ret_compute, ret_memory};
+    for (int which = 0; which < 2; which++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < own->count; i++) {
+            llmperf_op op = op_on(own->sample[i], hw);
+            llmperf_time t;
+            llmperf_time_op(&op, hw, NULL, &t, NULL);
+            double link = t.link_s, memory = fmax(t.memory_s, link);
+            double term = which == 0 ? t.compute_s : memory;
+            double other = which == 0 ? memory : t.compute_s;
+            if (term >= other && term > 0)
+                scratch[count++] = term / own->sample[i]->time_s;
+        }
+        fit_sort(scratch, count);
+        *scale[which] = count ? fmin(1.05, fit_quantile(scratch, count, 0.5)) : 1;
+    }
+}
+
+static void range_of(llmperf_calib_quality *q, const llmperf_op *op, double time_s, bool first)
+{
+    double bytes = op->kind == LLMPERF_KIND_COLLECTIVE ? op->link_bytes : op->bytes;
+    q->flop_least = first ? op->flop : fmin(q->flop_least, op->flop);
+    q->flop_most = first ? op->flop : fmax(q->flop_most, op->flop);
+    q->bytes_least = first ? bytes : fmin(q->bytes_least, bytes);
+    q->bytes_most = first ? bytes : fmax(q->bytes_most, bytes);
+    q->time_least_s = first ? time_s : fmin(q->time_least_s, time_s);
+    q->time_most_s = first ? time_s : fmax(q->time_most_s, time_s);
+}
+
+typedef struct family_residual {
+    uint64_t family;
+    double residual;
+} family_residual;
+
+static int by_family(const void *a, const void *b)
+{
+    const family_residual *x = a, *y = b;
+    return x->family < y->family ? -1 : x->family > y->family;
+}
+
+/* Intraclass correlation of residuals: one-way analysis of variance, groups of unequal size. */
+static double correlation_of(family_residual *r, int64_t count, double limit, int64_t *ret_groups)
+{
+    double mean = 0, between = 0, within = 0, squares = 0;
+    int64_t groups = 0;
+    qsort(r, (size_t)count, sizeof *r, by_family);
+    for (int64_t i = 0; i < count; i++) {
+        r[i].residual = fmin(fmax(r[i].residual, -limit), limit);
+        mean += r[i].residual / (double)count;
+    }
+    for (int64_t i = 0, end; i < count; i = end) {
+        double sum = 0;
+        for (end = i; end < count && r[end].family == r[i].family; end++)
+            sum += r[end].residual;
+        double size = (double)(end - i), own = sum / size;
+        for (int64_t k = i; k < end; k++)
+            within += (r[k].residual - own) * (r[k].residual - own);
+        between += size * (own - mean) * (own - mean);
+        squares += size * size;
+        groups++;
+    }
+    *ret_groups = groups;
+    if (groups < 2 || count <= groups)
+        return 1; /* nothing tells: as one */
+    double size = ((double)count - squares / (double)count) / (double)(groups - 1);
+    double ms_between = between / (double)(groups - 1);
+    double ms_within = within / (double)(count - groups);
+    double rho = (ms_between - ms_within) / (ms_between + (size - 1) * ms_within);
+    return rho > 0 ? fmin(rho, 1) : 0;
+}
+
+/* Errors of an entry on the samples of a group; residual and correlation too when asked. */
+static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_entry *entry,
+                  llmperf_calib_quality *q, double *ret_residual, double *ret_rho,
+                  double *ret_coverage)
+{
+    int64_t n = own->count;
+    double *error = malloc((size_t)n * sizeof *error);
+    family_residual *r = malloc((size_t)n * sizeof *r);
+    llmperf_calib *calib = malloc(sizeof *calib);
+    bool good = n > 0 && error && r && calib;
+    if (!good)
+        goto out;
+    fit_calib_of(entry, calib);
+    double e_c, e_m, sum = 0, bias = 0, squares = 0, roofline = 0, constant = 0, inside = 0;
+    scale_roofline(own, hw, error, &e_c, &e_m);
+    for (int64_t i = 0; i < n; i++) {
+        const llmperf_sample *s = own->sample[i];
+        llmperf_op op = op_on(s, hw);
+        llmperf_gradient g;
+        llmperf_time t;
+        double ideal = llmperf_time_op(&op, hw, NULL, &t, NULL);
+        double scaled = fmax(t.compute_s / e_c, fmax(t.memory_s, t.link_s) / e_m);
+        double predicted = llmperf_time_op(&op, hw, calib, NULL, &g);
+        double ratio = predicted / s->time_s, residual = -log(ratio);
+        error[i] = fabs(ratio - 1);
+        sum += error[i];
+        bias += ratio - 1;
+        squares += residual * residual;
+        roofline += fabs(ideal / s->time_s - 1);
+        constant += fabs(scaled / s->time_s - 1);
+        inside += fabs(residual) <= llmperf_fit_spread(entry, g.dlog[0], Z90);
+        r[i] = (family_residual){family_of(s), residual};
+        range_of(q, &op, s->time_s, i == 0);
+    }
+    double count = (double)n;
+    q->samples = n;
+    q->warm = own->warm;
+    q->refused = own->refused + own->windowed;
+    q->mean_frac = sum / count;
+    q->bias_frac = bias / count;
+    q->rms_log = sqrt(squares / count);
+    q->roofline_frac = roofline / count;
+    q->constant_frac = constant / count;
+    if (ret_coverage)
+        *ret_coverage = inside / count;
+    fit_sort(error, n);
+    q->median_frac = fit_quantile(error, n, 0.5);
+    q->p90_frac = fit_quantile(error, n, 0.9);
+    for (int64_t i = 0; i < n; i++)
+        error[i] = fabs(r[i].residual);
+    fit_sort(error, n);
+    double p90 = fit_quantile(error, n, 0.9);
+    double rho = correlation_of(r, n, 3 * p90 / Z90, &q->groups);
+    if (ret_residual)
+        *ret_residual = p90 / Z90; /* the 90 % interval holds 90 % of what was measured */
+    if (ret_rho)
+        *ret_rho = rho;
+out:
+    free(error);
+    free(r);
+    free(calib);
+    return good;
+}
+
+/* ---- the fit of a group ---------------------------------------------------------------------------------- */
+
+/* Rows of one family are no independent evidence: the design effect widens the covariance. */
+static void widen(llmperf_calib_entry *entry)
+{
+    const llmperf_calib_quality *q = &entry->quality;
+    double size = q->groups > 0 ? (double)q->points / (double)q->groups : 1;
+    double effect = 1 + fmax(0, size - 1) * entry->correlation;
+    for (int a = 0; a < LLMPERF_PARAM_COUNT; a++)
+        for (int b = 0; b < LLMPERF_PARAM_COUNT; b++)
+            entry->covariance[a][b] *= effect;
+}
+
+static int fold_count(const fit_row *row, int64_t count, int most)
+{
+    uint64_t seen[64];
+    int families = 0;
+    for (int64_t i = 0; i < count && families < most; i++) {
+        bool known = false;
+        for (int k = 0; k < families; k++)
+            known |= seen[k] == row[i].family;
+        if (!known)
+            seen[families++] = row[i].family;
+    }
+    return families;
+}
+
+static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit_one *one,
+                                llmperf_error *error)
+{
+    llmperf_error why = {0};
+    fit_row *row = malloc((size_t)(own->count + 1) * sizeof *row);
+    if (!row)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    fit_problem problem = {.hw = g->hw, .key = own->key, .row = row, .count = own->count,
+                           .plain = g->options.plain, .points = g->options.points};
+    int most = g->options.folds < 64 ? g->options.folds : 64;
+    for (int64_t i = 0; i < own->count; i++) {
+        const llmperf_sample *s = own->sample[i];
+        double ci = s->ci_s / s->time_s / COMMON_CI;
+        uint64_t family = family_of(s);
+        row[i] = (fit_row){.op = op_on(s, g->hw), .log_time = log(s->time_s),
+                           .weight = 1 / (1 + ci * ci), .family = family,
+                           .fold = (int)(family % (uint64_t)most)};
+        problem.many_devices |= row[i].op.devices != row[0].op.devices;
+    }
+    problem.folds = fold_count(row, own->count, most) > 1 ? most : 0;
+    one->status = fit_solve(&problem, &one->entry, &one->at_bound, &why);
+    free(row);
+    if (one->status == LLMPERF_E_MEMORY)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    if (one->status == LLMPERF_OK &&
+        !judge(own, g->hw, &one->entry, &one->entry.quality, &one->entry.residual,
+               &one->entry.correlation, NULL))
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    if (one->status == LLMPERF_OK)
+        widen(&one->entry);
+    else
+        snprintf(one->why, sizeof one->why, "%.250s (%lld warm, %lld faster than the roofline%s)",
+                 why.text, (long long)own->warm, (long long)own->refused,
+                 own->windowed ? ", windows left out" : "");
+    return LLMPERF_OK;
+}
+
+llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
+                           const llmperf_fit_options *options, llmperf_fits *ret_fits,
+                           llmperf_error *error)
+{
+    grouping g;
+    llmperf_fits fits = {0};
+    llmperf_status status = make_groups(samples, hw, options, &g, error);
+    if (status != LLMPERF_OK)
+        return status;
+    fits.fit = calloc((size_t)g.count + 1, sizeof *fits.fit);
+    if (!fits.fit)
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    if (status == LLMPERF_OK && g.count == 0) {
+        status = g.foreign > 0
+                     ? llmperf_fail(error, LLMPERF_E_FIT,
+                                    "no sample is of %s; the %lld that were read are of '%s'",
+                                    hw->name, (long long)g.foreign, g.other_part)
+                     : llmperf_fail(error, LLMPERF_E_FIT,
+                                    "no sample to fit: %lld were read, none matches what was asked",
+                                    (long long)samples->count);
+    }
+    for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
+        const group *own = &g.group[i];
+        llmperf_fit_one *one = &fits.fit[fits.count++];
+        one->entry.key = own->key;
+        memcpy(one->entry.library, own->library, sizeof own->library);
+        if (!own->versions_differ)
+            snprintf(one->entry.version, sizeof one->entry.version, "%.47s",
+                     samples->name[own->version]);
+        status = fit_group(&g, own, one, error);
+    }
+    if (status == LLMPERF_OK) {
+        fits.foreign = g.foreign;
+        fits.samples = g.used;
+        fits.throttled = g.throttled;
+        fits.contended = g.contended;
+        memcpy(fits.other_part, g.other_part, sizeof fits.other_part);
+        memcpy(fits.device, g.device, sizeof fits.device);
+        snprintf(fits.digest, sizeof fits.digest, "fnv1a64:%016llx", (unsigned long long)g.hash);
+        *ret_fits = fits;
+    } else {
+        free(fits.fit);
+    }
+    grouping_free(&g);
+    return status;
+}
+
+llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *ret_calib,
+                                     llmperf_error *error)
+{
+    for (int i = 0; i < fits->count; i++) {
+        const llmperf_fit_one *one = &fits->fit[i];
+        if (one->status != LLMPERF_OK)
+            continue;
+        for (int k = 0; k < i; k++) {
+            char what[96];
+            if (fits->fit[k].status == LLMPERF_OK &&
+                llmperf_calib_same_key(&fits->fit[k].entry.key, &one->entry.key))
+                return llmperf_fail(error, LLMPERF_E_USAGE,
+                                    "two libraries have a fit for %s: '%s' and '%s'; one is "
+                                    "allowed in a calibration",
+                                    llmperf_calib_describe(&one->entry.key, what, sizeof what),
+                                    fits->fit[k].entry.library, one->entry.library);
+        }
+        llmperf_status status = llmperf_calib_add(ret_calib, &one->entry, error);
+        if (status != LLMPERF_OK)
+            return status;
+    }
+    snprintf(ret_calib->digest, sizeof ret_calib->digest, "%s", fits->digest);
+    snprintf(ret_calib->device, sizeof ret_calib->device, "%s", fits->device);
+    ret_calib->samples = fits->samples;
+    ret_calib->throttled = fits->throttled;
+    ret_calib->contended = fits->contended;
+    return LLMPERF_OK;
+}
+
+bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
+                       const llmperf_fit_options *options, const llmperf_calib_entry *entry,
+                       llmperf_fit_score *ret_score)
+{
+    grouping g;
+    bool found = false;
+    if (make_groups(samples, hw, options, &g, NULL) != LLMPERF_OK)
+        return false;
+    for (int i = 0; i < g.count && !found; i++) {
+        const group *own = &g.group[i];
+        if (!llmperf_calib_same_key(&own->key, &entry->key) ||
+            strcmp(own->library, entry->library) != 0)
+            continue;
+        memset(ret_score, 0, sizeof *ret_score);
+        found = judge(own, hw, entry, &ret_score->quality, NULL, NULL, &ret_score->coverage_frac);
+    }
+    grouping_free(&g);
+    return found;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* llmperf fit SAMPLES.csv... --hw HARDWARE [-o FILE]: a calibration from anyone's measurements. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "common.h"
+#include "llmperf/fit.h"
+
+enum { WORDS_MAX = 64, BAD_ROWS_SHOWN = 20 };
+
+typedef struct fit_arguments {
+    common_arguments common;
+    const char *hw, *map, *library, *dtype, *op, *test, *name, *date;
+    bool plain, gemv_apart, windowed, parameters;
+    int64_t points;
+} fit_arguments;
+
+static const option OPTIONS[] = {
+    OPTION_ROW(fit_arguments, hw, TEXT, "hw", 0, "HARDWARE",
+               "the part that was measured: a shipped name or a YAML file (required)",
+               .group = "Samples"),
+    OPTION_ROW(fit_arguments, map, WORDS, "map", 0, "THEIR=OURS",
+               "rename columns: kernel_us=time_us,heads_q=heads", .group = "Samples"),
+    OPTION_ROW(fit_arguments, library, WORDS, "library", 0, "NAMES",
+               "only these libraries: vllm,nccl", .default_text = "all", .group = "Samples"),
+    OPTION_ROW(fit_arguments, dtype, WORDS, "dtype", 0, "DTYPES", "only these formats: bf16,fp8",
+               .default_text = "all", .group = "Samples"),
+    OPTION_ROW(fit_arguments, op, WORDS, "op", 0, "OPS",
+               "only these operators: gemm,attn_prefill,attn_decode,elementwise,all_reduce ...",
+               .default_text = "all", .group = "Samples"),
+    OPTION_ROW(fit_arguments, test, WORDS, "test", 0, "FILES",
+               "score the fits on these samples, which they have not seen", .group = "Samples"),
+    OPTION_ROW(fit_arguments, plain, FLAG, "plain", 0, NULL,
+               "the plain form alone, without its refinements", .group = "Fit"),
+    OPTION_ROW(fit_arguments, gemv_apart, FLAG, "gemv-apart", 0, NULL,
+               "products with one row get a fit of their own (CPUs)", .group = "Fit"),
+    OPTION_ROW(fit_arguments, windowed, FLAG, "windowed", 0, NULL,
+               "fit sliding-window attention together with full attention", .group = "Fit"),
+    OPTION_ROW(fit_arguments, points, INT64, "points", 0, "N",
+               "samples that a fit uses at most, spread over the shapes; all are scored",
+               .min = 16, .max = 1000000, .default_text = "3000", .group = "Fit"),
+    OPTION_ROW(fit_arguments, name, TEXT, "name", 0, "NAME", "name of the calibration",
+               .default_text = "the part's and the library's", .group = "Output"),
+    OPTION_ROW(fit_arguments, date, TEXT, "date", 0, "DATE",
+               "date that the calibration carries, such as 2026-02-28", .default_text = "none",
+               .group = "Output"),
+    OPTION_ROW(fit_arguments, parameters, FLAG, "parameters", 0, NULL,
+               "print the fitted parameters below the table", .group = "Output"),
+    OPTION_ROW(fit_arguments, common.output, TEXT, "output", 'o', "FILE",
+               "write the calibration (YAML)", .group = "Output"),
+    OPTION_ROW(fit_arguments, common.specs, TEXT, "specs", 0, "DIR",
+               "look for specifications here first", .group = "Output"),
+    OPTION_END,
+};
+
+/* A list of words, cut up. */
+typedef struct words {
+    char *text; /* owned */
+    const char *word[WORDS_MAX + 1];
+} words;
+
+static llmperf_status split_words(const char *name, const char *text, words *ret,
+                                  llmperf_error *error)
+{
+    const char *cursor = text, *start;
+    size_t length;
+    int count = 0;
+    char *at;
+    memset(ret, 0, sizeof *ret);
+    if (!text)
+        return LLMPERF_OK;
+    at = ret->text = calloc(strlen(text) + 2, 1);
+    if (!at)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    while (option_words_next(&cursor, &start, &length)) {
+        if (count == WORDS_MAX)
+            return llmperf_fail(error, LLMPERF_E_USAGE, "option '--%s' takes at most %d words",
+                                name, WORDS_MAX);
+        memcpy(at, start, length);
+        ret->word[count++] = at;
+        at += length + 1;
+    }
+    return LLMPERF_OK;
+}
+
+static const char *const *list_of(const words *w) { return w->word[0] ? w->word : NULL; }
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+typedef struct bad_rows {
+    int64_t refused, skipped;
+    char first_skipped[LLMPERF_TEXT_MAX];
+} bad_rows;
+
+static void bad_row(bool refused, const char *text, void *context)
+{
+    bad_rows *bad = context;
+    if (!refused) {
+        if (bad->skipped++ == 0)
+            snprintf(bad->first_skipped, sizeof bad->first_skipped, "%s", text);
+    } else if (++bad->refused <= BAD_ROWS_SHOWN) {
+        fprintf(stderr, "llmperf: %s\n", text);
+    }
+}
+
+static llmperf_status read_all(const char *const *paths, const words *map,
+                               llmperf_samples *samples, llmperf_error *error)
+{
+    bad_rows bad = {0};
+    const llmperf_samples_options options = {
+        .map = list_of(map), .visit = bad_row, .context = &bad};
+    for (int i = 0; paths[i]; i++) {
+        llmperf_status status = llmperf_samples_read(samples, paths[i], &options, error);
+        if (status != LLMPERF_OK)
+            return status;
+    }
+    if (bad.refused > BAD_ROWS_SHOWN)
+        fprintf(stderr, "llmperf: ... and %lld more bad rows, left out\n",
+                (long long)(bad.refused - BAD_ROWS_SHOWN));
+    if (bad.skipped > 0)
+        fprintf(stderr, "llmperf: %lld rows left out, the first: %s\n", (long long)bad.skipped,
+                bad.first_skipped);
+    return LLMPERF_OK;
+}
+
+static llmperf_status check_kinds(const words *kinds, llmperf_error *error)
+{
+    const char *const *names = llmperf_sample_kind_names();
+    for (int i = 0; kinds->word[i]; i++) {
+        int k = 0;
+        while (names[k] && strcmp(names[k], kinds->word[i]) != 0)
+            k++;
+        if (names[k])
+            continue;
+        const char *near = llmperf_nearest(kinds->word[i], names);
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "option '--op': '%s' is not known%s%s%s; gemm, gemv, attn_prefill, "
+                            "attn_decode, elementwise, all_reduce, all_gather are allowed",
+                            kinds->word[i], near ? ", did you mean '" : "", near ? near : "",
+                            near ? "'?" : "");
+    }
+    return LLMPERF_OK;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------ */
+
+static void print_percent(double frac) { printf(" %7.1f", 100 * frac); }
+
+static void print_head(bool test)
+{
+    printf("%-44s %8s %7s %7s %7s %7s %7s %8s %8s%s\n", "errors in %", "samples", "mean",
+           "median", "P90", "bias", "unseen", "roofline", "constant", test ? "  in 90 %" : "");
+}
+
+static void print_quality(const char *what, const llmperf_calib_quality *q, double coverage)
+{
+    printf("%-44s %8lld", what, (long long)q->samples);
+    print_percent(q->mean_frac);
+    print_percent(q->median_frac);
+    print_percent(q->p90_frac);
+    print_percent(q->bias_frac);
+    if (q->left_out_frac > 0)
+        print_percent(q->left_out_frac);
+    else
+        printf(" %7s", "-");
+    printf(" %8.1f %8.1f", 100 * q->roofline_frac, 100 * q->constant_frac);
+    if (coverage >= 0)
+        printf(" %8.1f", 100 * coverage);
+    printf("\n");
+}
+
+static void print_parameters(const llmperf_calib_entry *e)
+{
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
+        if (!(e->fitted & 1u << i))
+            continue;
+        printf("    %-20s %12.5g +- %.2g\n", llmperf_param_name((llmperf_param)i), e->param[i],
+               sqrt(e->covariance[i][i]));
+    }
+    printf("    %-20s %12.3g  correlation in a family %.2f, %lld families\n", "residual",
+           e->residual, e->correlation, (long long)e->quality.groups);
+}
+
+static int print_fits(const llmperf_fits *fits, const llmperf_samples *test, const llmperf_hw *hw,
+                      const llmperf_fit_options *options, bool parameters)
+{
+    int good = 0;
+    print_head(test->count > 0);
+    for (int i = 0; i < fits->count; i++) {
+        const llmperf_fit_one *one = &fits->fit[i];
+        const llmperf_calib_entry *e = &one->entry;
+        char key[96], what[160];
+        llmperf_fit_score score;
+        llmperf_calib_describe(&e->key, key, sizeof key);
+        snprintf(what, sizeof what, "%s%s%s", key, e->library[0] ? ", " : "", e->library);
+        if (one->status != LLMPERF_OK) {
+            printf("%-44s no fit: %s\n", what, one->why);
+            continue;
+        }
+        good++;
+        print_quality(what, &e->quality, -1);
+        if (llmperf_fit_judge(test, hw, options, e, &score))
+            print_quality("  test", &score.quality, score.coverage_frac);
+        if (e->quality.warm + e->quality.refused > 0)
+            printf("  left out: %lld warm, %lld faster than the roofline, windowed or disturbed\n",
+                   (long long)e->quality.warm, (long long)e->quality.refused);
+        if (e->quality.points < e->quality.samples)
+            printf("  fitted on %lld samples spread over the shapes, scored on all\n",
+                   (long long)e->quality.points);
+        if (e->remarks[0])
+            printf("  %s\n", e->remarks);
+        if (parameters)
+            print_parameters(e);
+    }
+    return good;
+}
+
+/* ---- the calibration ------------------------------------------------------------------------------------ */
+
+static void name_calib(const fit_arguments *a, const llmperf_hw *hw, const llmperf_fits *fits,
+                       llmperf_calib *calib)
+{
+    const char *library = "";
+    for (int i = 0; i < fits->count && !library[0]; i++)
+        if (fits->fit[i].status == LLMPERF_OK)
+            library = fits->fit[i].entry.library;
+    if (a->name)
+        snprintf(calib->name, sizeof calib->name, "%s", a->name);
+    else
+        snprintf(calib->name, sizeof calib->name, "%.46s%s%s", hw->name, library[0] ? "-" : "",
+                 library);
+    snprintf(calib->hw, sizeof calib->hw, "%s", hw->name);
+    snprintf(calib->backend, sizeof calib->backend, "samples");
+    snprintf(calib->date, sizeof calib->date, "%s", a->date ? a->date : "");
+}
+
+static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
+                                  const llmperf_fits *fits, llmperf_error *error)
+{
+    common_output output;
+    llmperf_calib *calib = malloc(sizeof *calib);
+    if (!calib)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_calib_init(calib);
+    llmperf_status status = llmperf_fits_to_calib(fits, calib, error);
+    if (status == LLMPERF_OK) {
+        name_calib(a, hw, fits, calib);
+        status = common_open_output(&a->common, &output, error);
+    }
+    if (status == LLMPERF_OK) {
+        status = llmperf_calib_write(output.file, calib, error);
+        llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+        status = status == LLMPERF_OK ? closed : status;
+    }
+    free(calib);
+    return status;
+}
+
+static llmperf_status fit_all(const fit_arguments *a, const option_result *result,
+                              llmperf_samples *samples, llmperf_samples *test, llmperf_fits *fits,
+                              words w[5], llmperf_error *error)
+{
+    static llmperf_hw hw;
+    static const char *const NAMES[] = {"map", "library", "dtype", "op", "test"};
+    const char *const texts[] = {a->map, a->library, a->dtype, a->op, a->test};
+    const char *paths[OPTION_MAX_POSITIONALS + 1] = {0};
+    llmperf_status status = LLMPERF_OK;
+    if (!a->hw)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "option '--hw' is missing; the part that was measured, such as "
+                            "h100-sxm, is required");
+    for (int i = 0; i < 5 && status == LLMPERF_OK; i++)
+        status = split_words(NAMES[i], texts[i], &w[i], error);
+    if (status == LLMPERF_OK)
+        status = check_kinds(&w[3], error);
+    if (status == LLMPERF_OK)
+        status = common_load_hw(&a->common, a->hw, &hw, error);
+    memcpy(paths, result->positional, sizeof(char *) * (size_t)result->positional_count);
+    if (status == LLMPERF_OK)
+        status = read_all(paths, &w[0], samples, error);
+    if (status == LLMPERF_OK && a->test)
+        status = read_all(w[4].word, &w[0], test, error);
+    if (status != LLMPERF_OK)
+        return status;
+    const llmperf_fit_options options = {
+        .points = (int)a->points, .plain = a->plain, .gemv_apart = a->gemv_apart,
+        .windowed = a->windowed, .libraries = list_of(&w[1]), .dtypes = list_of(&w[2]),
+        .kinds = list_of(&w[3])};
+    status = llmperf_fit(samples, &hw, &options, fits, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (fits->foreign > 0)
+        fprintf(stderr, "llmperf: %lld samples are of another part, the first of '%s'; left out\n",
+                (long long)fits->foreign, fits->other_part);
+    if (print_fits(fits, test, &hw, &options, a->parameters) == 0)
+        return llmperf_fail(error, LLMPERF_E_FIT, "no fit succeeded: %s", fits->fit[0].why);
+    return a->common.output ? write_calib(a, &hw, fits, error) : LLMPERF_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    fit_arguments arguments = {.common = COMMON_DEFAULTS};
+    option_result result = {0};
+    llmperf_error error = {0};
+    llmperf_samples samples = {0}, test = {0};
+    llmperf_fits fits = {0};
+    words w[5] = {0};
+
+    llmperf_status status = common_parse(&COMMAND_FIT, argc, argv, &arguments, &result, &error);
+    if (status == LLMPERF_OK && result.help) {
+        option_print_help(stdout, &COMMAND_FIT);
+        return 0;
+    }
+    if (status == LLMPERF_OK)
+        status = fit_all(&arguments, &result, &samples, &test, &fits, w, &error);
+    for (int i = 0; i < 5; i++)
+        free(w[i].text);
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&test);
+    llmperf_samples_free(&samples);
+    return common_report(status, &error);
+}
+
+const option_command COMMAND_FIT = {
+    .name = "fit",
+    .synopsis = "SAMPLES.csv...",
+    .summary = "a calibration from anyone's measurements of operators",
+    .about =
+        "Fits the parameters of the time formula to measured operator times, each library, "
+        "operator and format apart, and prints how well each fit agrees: on its own samples, on "
+        "shapes it has not seen, and beside the plain roofline and one constant efficiency.\n\n"
+        "The files hold one timed launch a row: our columns (docs/calibration.md), any of which "
+        "may be absent, or the headers of public collections; '.csv.gz' is read as it is. Only "
+        "operands that come from memory count: small ones that a cache holds are left out and "
+        "counted. Bad rows are named and left out. Exit code 6 says that no fit succeeded.",
+    .examples =
+        "llmperf fit gemm.csv attention.csv --hw h100-sxm --library vllm -o h100-vllm.yaml\n"
+        "llmperf fit train.csv.gz --hw l40s --op gemm --dtype bf16 --test dev.csv.gz\n"
+        "llmperf fit mine.csv --hw ./my-gpu.yaml --map kernel_us=time_us,hq=heads",
+    .options = OPTIONS,
+    .min_positionals = 1,
+    .max_positionals = OPTION_MAX_POSITIONALS,
+    .run = run,
+};
