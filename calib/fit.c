@@ -27,6 +27,7 @@ static const double HUBER = 1.0;       /* residuals beyond this many deviations 
 static const double GROSS = 6;         /* beyond this many they do not count */
 static const double LEAST_DEVIATION = 1e-6;
 static const double LEAST_SHARE = 1e-3; /* of some operator's time, for a term to be seen at all */
+static const double LEAST_EFFICIENCY_SHARE = 0.05; /* the same for what an efficiency scales */
 static const double LARGEST_LOG_ERROR = 0.7;   /* standard error of log(parameter) */
 static const double LARGEST_EFFICIENCY_ERROR = 0.35; /* of an efficiency, relative */
 static const double STEEP = 40; /* p beyond this is the maximum of the terms */
@@ -206,6 +207,23 @@ static int jacobian(const gsl_vector *u, void *context, gsl_matrix *j)
     return GSL_SUCCESS;
 }
 
+/* The largest share of an operator's time that a parameter decides, over the rows that count. */
+static void shares(const system_of_rows *s, const double *weight, double *share)
+{
+    const double *param = s->calib->entry[0].param;
+    llmperf_gradient g;
+    memset(share, 0, sizeof(double) * FREE_MAX);
+    for (size_t i = 0; i < s->count; i++) {
+        if (weight[i] <= 0)
+            continue;
+        llmperf_time_op(&s->row[i]->op, s->hw, s->calib, NULL, &g);
+        for (int k = 0; k < s->set->count; k++) {
+            llmperf_param p = s->set->p[k].param;
+            share[k] = fmax(share[k], fabs(g.dlog[0][p] * param[p]));
+        }
+    }
+}
+
 /* ---- one robust fit ------------------------------------------------------------------------------------ */
 
 /* A fit in progress. */
@@ -220,7 +238,7 @@ typedef struct solver {
     double deviation;    /* robust, of the residuals */
     double cost;         /* mean of |residual|, the gross ones cut */
     double covariance[FREE_MAX][FREE_MAX]; /* of u, deviation included */
-    double share[FREE_MAX]; /* largest |d log t / d u| */
+    double share[FREE_MAX]; /* largest |d log t / d log parameter| */
 } solver;
 
 /* 1.4826 x the median of |r|. */
@@ -289,15 +307,10 @@ static bool solve(solver *s, int rounds)
     gsl_matrix *j = gsl_multifit_nlinear_jac(w);
     jacobian(&u.vector, &rows, j);
     reweigh(s, f, base);
-    for (size_t k = 0; k < p; k++)
-        s->share[k] = 0;
+    shares(&rows, s->weight, s->share);
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < p; k++) {
-            double d = gsl_matrix_get(j, i, k);
-            if (s->weight[i] > 0)
-                s->share[k] = fmax(s->share[k], fabs(d));
-            gsl_matrix_set(j, i, k, d * sqrt(s->weight[i]));
-        }
+        for (size_t k = 0; k < p; k++)
+            gsl_matrix_set(j, i, k, gsl_matrix_get(j, i, k) * sqrt(s->weight[i]));
     good = gsl_multifit_nlinear_covar(j, 0, cov) == GSL_SUCCESS;
     for (size_t a = 0; good && a < p; a++)
         for (size_t b = 0; b < p; b++)
@@ -331,22 +344,23 @@ static bool doubtful(const solver *s, int i, doubt *ret)
     double error = sqrt(fmax(0, s->covariance[i][i])); /* of u */
     doubt d = {.at = i, .value = p->fallback};
     bool efficiency = p->transform == LOGISTIC && !p->refinement;
-    if (p->transform == LOGISTIC && x > 0.995 * p->most) {
+    bool norm = p->param == LLMPERF_PARAM_NORM;
+    if (norm && x > STEEP) {
+        d.weight = 1e6;
+        d.value = INFINITY;
+        snprintf(d.why, sizeof d.why, "only the largest term counts");
+    } else if (!norm && s->share[i] < (efficiency ? LEAST_EFFICIENCY_SHARE : LEAST_SHARE)) {
+        d.weight = 1e5;
+        snprintf(d.why, sizeof d.why, "not seen in these samples");
+    } else if (p->transform == LOGISTIC && x > 0.995 * p->most) {
         d.weight = 1e6;
         d.value = p->most;
         d.bound = true;
         snprintf(d.why, sizeof d.why, "at its upper bound");
-    } else if (p->param == LLMPERF_PARAM_NORM && x > STEEP) {
-        d.weight = 1e6;
-        d.value = INFINITY;
-        snprintf(d.why, sizeof d.why, "only the largest term counts");
     } else if (p->transform != LOGISTIC && x >= p->most) {
         d.weight = 1e6;
         d.bound = true;
         snprintf(d.why, sizeof d.why, "at its upper bound");
-    } else if (s->share[i] < LEAST_SHARE) {
-        d.weight = 1e5;
-        snprintf(d.why, sizeof d.why, "not seen in these samples");
     } else if (efficiency ? error * slope > LARGEST_EFFICIENCY_ERROR * x
                           : error * slope > LARGEST_LOG_ERROR * x) {
         /* an efficiency that is off by a third, a time that is off by half says nothing */
@@ -580,7 +594,7 @@ static void put_result(const solver *s, llmperf_calib_entry *entry)
     for (int a = 0; a < s->set.count; a++)
         for (int b = 0; b < s->set.count; b++)
             entry->covariance[s->set.p[a].param][s->set.p[b].param] =
-                s->covariance[a][b] * slope[a] * slope[b];
+                (s->covariance[a][b] + s->covariance[b][a]) / 2 * (slope[a] * slope[b]);
 }
 
 static bool solver_open(solver *s, const fit_problem *problem, int64_t most)

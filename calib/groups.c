@@ -193,6 +193,9 @@ static bool is_cold(const llmperf_sample *s, const llmperf_hw *hw)
 {
     if (s->place == LLMPERF_PLACE_WARM || (s->flags & LLMPERF_SAMPLE_CACHED))
         return false;
+    /* what a prompt's attention reads was written just before, by every engine alike */
+    if (s->op.kind == LLMPERF_KIND_ATTENTION && s->op.regime != LLMPERF_REGIME_DECODE)
+        return true;
     if (s->place == LLMPERF_PLACE_COLD || hw->l2_bytes <= 0 ||
         reused_bytes(s) > COLD * hw->l2_bytes)
         return true;
@@ -365,27 +368,37 @@ static llmperf_status make_groups(const llmperf_samples *samples, const llmperf_
 
 /* ---- how good -------------------------------------------------------------------------------------------- */
 
-/* The baseline with two numbers: the roofline with its peaks scaled to what half of the samples
- * that each binds reach. */
-static void scale_roofline(const group *own, const llmperf_hw *hw, double *scratch,
-                           double *ret_compute, double *ret_memory)
+/* Terms of the roofline beside the measured time. */
+typedef struct bare {
+    double compute_s, memory_s, time_s;
+} bare;
+
+static double constant_error(const bare *b, int64_t count, double e_c, double e_m)
 {
-    double *scale[2] = {ret_compute, ret_memory};
-    for (int which = 0; which < 2; which++) {
-        int64_t count = 0;
-        for (int64_t i = 0; i < own->count; i++) {
-            llmperf_op op = op_on(own->sample[i], hw);
-            llmperf_time t;
-            llmperf_time_op(&op, hw, NULL, &t, NULL);
-            double link = t.link_s, memory = fmax(t.memory_s, link);
-            double term = which == 0 ? t.compute_s : memory;
-            double other = which == 0 ? memory : t.compute_s;
-            if (term >= other && term > 0)
-                scratch[count++] = term / own->sample[i]->time_s;
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += fabs(fmax(b[i].compute_s / e_c, b[i].memory_s / e_m) / b[i].time_s - 1);
+    return sum / (double)count;
+}
+
+/* The baseline with two numbers: the roofline with its peaks scaled so that the mean error is least;
+ * each number in turn, on a grid of 2 %. */
+static double best_constants(const bare *b, int64_t count)
+{
+    double e[2] = {1, 1}, best = constant_error(b, count, 1, 1);
+    for (int turn = 0; turn < 4; turn++) {
+        double *own = &e[turn % 2], kept = *own;
+        for (int i = 1; i <= 52; i++) {
+            *own = 0.02 * i;
+            double error = constant_error(b, count, e[0], e[1]);
+            if (error < best) {
+                best = error;
+                kept = *own;
+            }
         }
-        fit_sort(scratch, count);
-        *scale[which] = count ? fmin(1.05, fit_quantile(scratch, count, 0.5)) : 1;
+        *own = kept;
     }
+    return best;
 }
 
 static void range_of(llmperf_calib_quality *q, const llmperf_op *op, double time_s, bool first)
@@ -449,20 +462,20 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
     int64_t n = own->count;
     double *error = malloc((size_t)n * sizeof *error);
     family_residual *r = malloc((size_t)n * sizeof *r);
+    bare *terms = malloc((size_t)n * sizeof *terms);
     llmperf_calib *calib = malloc(sizeof *calib);
-    bool good = n > 0 && error && r && calib;
+    bool good = n > 0 && error && r && terms && calib;
     if (!good)
         goto out;
     fit_calib_of(entry, calib);
-    double e_c, e_m, sum = 0, bias = 0, squares = 0, roofline = 0, constant = 0, inside = 0;
-    scale_roofline(own, hw, error, &e_c, &e_m);
+    double sum = 0, bias = 0, squares = 0, roofline = 0, inside = 0;
     for (int64_t i = 0; i < n; i++) {
         const llmperf_sample *s = own->sample[i];
         llmperf_op op = op_on(s, hw);
         llmperf_gradient g;
         llmperf_time t;
         double ideal = llmperf_time_op(&op, hw, NULL, &t, NULL);
-        double scaled = fmax(t.compute_s / e_c, fmax(t.memory_s, t.link_s) / e_m);
+        terms[i] = (bare){t.compute_s, fmax(t.memory_s, t.link_s), s->time_s};
         double predicted = llmperf_time_op(&op, hw, calib, NULL, &g);
         double ratio = predicted / s->time_s, residual = -log(ratio);
         error[i] = fabs(ratio - 1);
@@ -470,7 +483,6 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         bias += ratio - 1;
         squares += residual * residual;
         roofline += fabs(ideal / s->time_s - 1);
-        constant += fabs(scaled / s->time_s - 1);
         inside += fabs(residual) <= llmperf_fit_spread(entry, g.dlog[0], Z90);
         r[i] = (family_residual){family_of(s), residual};
         range_of(q, &op, s->time_s, i == 0);
@@ -483,7 +495,7 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
     q->bias_frac = bias / count;
     q->rms_log = sqrt(squares / count);
     q->roofline_frac = roofline / count;
-    q->constant_frac = constant / count;
+    q->constant_frac = best_constants(terms, n);
     if (ret_coverage)
         *ret_coverage = inside / count;
     fit_sort(error, n);
@@ -501,6 +513,7 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
 out:
     free(error);
     free(r);
+    free(terms);
     free(calib);
     return good;
 }
@@ -616,12 +629,29 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
     return status;
 }
 
+/* Chunks over cached tokens are timed by the prefill and the decode fit, joined so that the time
+ * meets both (docs/model.md); a fit of their own is for the table, unless both are missing. */
+static bool is_joined(const llmperf_fits *fits, const llmperf_fit_one *one)
+{
+    if (one->entry.key.regime != LLMPERF_REGIME_EXTEND)
+        return false;
+    for (int i = 0; i < fits->count; i++) {
+        llmperf_calib_key key = fits->fit[i].entry.key;
+        bool end = key.regime == LLMPERF_REGIME_PREFILL || key.regime == LLMPERF_REGIME_DECODE;
+        key.regime = LLMPERF_REGIME_EXTEND;
+        if (end && fits->fit[i].status == LLMPERF_OK &&
+            llmperf_calib_same_key(&key, &one->entry.key))
+            return true;
+    }
+    return false;
+}
+
 llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *ret_calib,
                                      llmperf_error *error)
 {
     for (int i = 0; i < fits->count; i++) {
         const llmperf_fit_one *one = &fits->fit[i];
-        if (one->status != LLMPERF_OK)
+        if (one->status != LLMPERF_OK || is_joined(fits, one))
             continue;
         for (int k = 0; k < i; k++) {
             char what[96];

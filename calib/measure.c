@@ -323,14 +323,16 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         goto out;
     }
+    /* the last attempt takes all the time that is left; those before end at the first trouble */
     for (bool is_last = false; !is_last;) {
         llmperf_measurement one;
         double left_s = s.options.time_limit_s - fmax(now_s() - begun_s, simulated_s);
-        /* the last one takes all the time that is left, so there is always something to keep */
-        is_last = attempts >= s.options.retries || left_s < s.options.time_limit_s / 2;
+        if (attempts > 0 && left_s < s.options.time_limit_s / 2)
+            break; /* too little time for one that would be better */
+        is_last = attempts >= s.options.retries;
         s.begun_s = now_s();
         s.simulated_s = 0;
-        status = attempt(&s, !is_last, fmax(left_s, 0), &one, error);
+        status = attempt(&s, !is_last, left_s, &one, error);
         if (status != LLMPERF_OK)
             goto out;
         attempts++;

@@ -132,6 +132,13 @@ static const struct {
     {8192, 8192, LARGE, false},  {28672, 8192, LARGE, true},  {8192, 28672, LARGE, true},
 };
 
+/* Products with one row are a regime of their own on CPUs: more weight sizes. */
+static const struct {
+    double n, k;
+    unsigned when;
+} GEMV[] = {{8192, 1024, ALWAYS}, {11008, 4096, ALWAYS}, {2048, 1024, ALWAYS}, {512, 512, ALWAYS},
+            {32000, 2048, FULL}, {1024, 8192, FULL}};
+
 static const double M_FULL[] = {1,  2,  4,   8,   16,  24,  32,  48,   64,   96,
                                 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192};
 static const double M_QUICK[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048, 8192};
@@ -270,15 +277,36 @@ static void add_gemms(planner *p, llmperf_dtype dtype)
     }
 }
 
-static bool supports_gemm(planner *p, llmperf_dtype dtype)
+static void add_gemvs(planner *p, llmperf_dtype dtype)
 {
+    for (size_t i = 0; p->is_cpu && i < COUNT(GEMV); i++)
+        if (wanted(p, GEMV[i].when))
+            add_op(p, gemm(dtype, 1, GEMV[i].n, GEMV[i].k));
+}
+
+static bool supports_gemm(planner *p, llmperf_dtype dtype, llmperf_error *reason)
+{
+    const llmperf_probe probe = {
+        .kind = LLMPERF_PROBE_OP, .op = gemm(dtype, 16, 1024, 1024), .cold = true};
+    return p->backend->supports(p->handle, &probe, reason);
+}
+
+/* One line for all formats without a product: their names and the first reason. */
+static void note_formats(planner *p, const bool *has)
+{
+    char names[128] = "";
     llmperf_error reason = {0};
-    llmperf_probe probe = {.kind = LLMPERF_PROBE_OP,
-                           .op = gemm(dtype, 16, 1024, 1024), .cold = true};
-    bool yes = p->backend->supports(p->handle, &probe, &reason);
-    if (!yes)
-        note_once(&p->plan->skipped, reason.text);
-    return yes;
+    for (size_t i = 0; i < COUNT(DTYPES); i++) {
+        size_t used = strlen(names);
+        if (has[i])
+            continue;
+        if (!used)
+            supports_gemm(p, DTYPES[i], &reason);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                 llmperf_dtype_name(DTYPES[i]));
+    }
+    if (names[0])
+        llmperf_note(&p->plan->skipped, "%s (%s)", names, reason.text);
 }
 
 static void add_attention(planner *p, llmperf_dtype dtype, const attention_row *row, bool decode)
@@ -292,13 +320,18 @@ static void add_attention(planner *p, llmperf_dtype dtype, const attention_row *
         add_op(p, llmperf_sample_attention(&shape));
 }
 
-/* Attention and elementwise passes run in formats of 16 bit and more. */
-static void add_others(planner *p, llmperf_dtype dtype)
+/* Runs in formats of 16 bit and more. */
+static void add_attentions(planner *p, llmperf_dtype dtype)
 {
     for (size_t i = 0; i < COUNT(DECODE); i++)
         add_attention(p, dtype, &DECODE[i], true);
     for (size_t i = 0; i < COUNT(PREFILL); i++)
         add_attention(p, dtype, &PREFILL[i], false);
+}
+
+/* Counted by bytes, computed in fp32 whatever the format: one format tells all. */
+static void add_elementwise(planner *p, llmperf_dtype dtype)
+{
     for (size_t i = 0; i < COUNT(ELEMENTWISE); i++) {
         double values = ELEMENTWISE[i].tokens * ELEMENTWISE[i].width;
         if (wanted(p, ELEMENTWISE[i].when))
@@ -323,13 +356,22 @@ llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *han
 
     add_streams(&p);
     add(&p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH});
+    bool has[COUNT(DTYPES)] = {false};
     for (size_t i = 0; i < COUNT(DTYPES); i++) {
-        if (!supports_gemm(&p, DTYPES[i]))
+        has[i] = supports_gemm(&p, DTYPES[i], NULL);
+        if (!has[i])
             continue;
         add_gemms(&p, DTYPES[i]);
+        add_gemvs(&p, DTYPES[i]);
         if (llmperf_dtype_bits(DTYPES[i]) >= 16 && DTYPES[i] != LLMPERF_DTYPE_TF32)
-            add_others(&p, DTYPES[i]);
+            add_attentions(&p, DTYPES[i]);
     }
+    for (size_t i = COUNT(DTYPES); i-- > 0;) /* the narrowest of 16 bit and more */
+        if (has[i] && llmperf_dtype_bits(DTYPES[i]) >= 16) {
+            add_elementwise(&p, DTYPES[i]);
+            break;
+        }
+    note_formats(&p, has);
     if (p.status == LLMPERF_OK && plan.count == 0)
         p.status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
                                 "nothing can be measured on this device%s%s",

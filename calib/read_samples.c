@@ -162,14 +162,14 @@ static bool count_of(reader *r, column c, double fallback, double *ret_value)
     return true;
 }
 
-/* Seconds of one launch. */
-static bool time_cell(reader *r, const char *text, const char *what, double unit,
+/* Seconds of one launch; `per_s` of the cell's unit make one. */
+static bool time_cell(reader *r, const char *text, const char *what, double per_s,
                       double *ret_time_s)
 {
     double value = 0;
     if (!llmperf_parse_double(text, &value))
         return leave_out(r, true, "%s is '%.40s'; a time above zero is allowed", what, text);
-    value *= unit;
+    value /= per_s;
     if (!(value > 0) || value > 1e6)
         return leave_out(r, true, "%s is %.40s; a time above zero is allowed", what, text);
     *ret_time_s = value;
@@ -588,7 +588,7 @@ static bool read_row(reader *r)
         any = true;
         s.library = r->library[i];
         s.copies = r->library_copies[i];
-        if (!time_cell(r, r->wide[i], r->samples->name[s.library], 1e-6, &s.time_s))
+        if (!time_cell(r, r->wide[i], r->samples->name[s.library], 1e6, &s.time_s))
             return false;
         if (llmperf_samples_add(r->samples, &s, r->error) != LLMPERF_OK)
             return false;
@@ -599,7 +599,7 @@ static bool read_row(reader *r)
         return leave_out(r, false, "no library has a time here");
     bool in_s = r->has[C_TIME_S];
     const char *cell = r->cell[in_s ? C_TIME_S : C_TIME_US];
-    return time_cell(r, cell, in_s ? "time_s" : "time_us", in_s ? 1 : 1e-6, &s.time_s) &&
+    return time_cell(r, cell, in_s ? "time_s" : "time_us", in_s ? 1 : 1e6, &s.time_s) &&
            llmperf_samples_add(r->samples, &s, r->error) == LLMPERF_OK;
 }
 

@@ -309,7 +309,7 @@ static int run(int argc, char **argv)
     llmperf_fits fits = {0};
     words w[5] = {0};
 
-    llmperf_status status = common_parse(&COMMAND_FIT, argc, argv, &arguments, &result, &error);
+    llmperf_status status = option_parse(&COMMAND_FIT, argc, argv, &arguments, &result, &error);
     if (status == LLMPERF_OK && result.help) {
         option_print_help(stdout, &COMMAND_FIT);
         return 0;

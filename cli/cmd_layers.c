@@ -108,6 +108,8 @@ static int run(int argc, char **argv)
     common_output output;
     static llmperf_model model;
     static llmperf_hw hw;
+    static llmperf_calib calib;
+    bool calibrated = false;
 
     llmperf_status status = common_parse(&COMMAND_LAYERS, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -135,8 +137,11 @@ static int run(int argc, char **argv)
     if (status == LLMPERF_OK && hw_name)
         status = common_load_hw(&arguments.common, hw_name, &hw, &error);
     bool have_model = ad_hoc || model_words;
+    if (status == LLMPERF_OK)
+        status = common_load_calib(&arguments.common, &calib, &calibrated, &error);
     if (status == LLMPERF_OK && have_model)
-        status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, NULL, &workload, &error);
+        status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
+                                   &workload, &error);
     if (status == LLMPERF_OK)
         status = common_open_output(&arguments.common, &output, &error);
     if (status != LLMPERF_OK)

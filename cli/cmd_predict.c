@@ -27,6 +27,8 @@ static int run(int argc, char **argv)
     common_output output;
     static llmperf_model model; /* large, and needed once */
     static llmperf_hw hw;
+    static llmperf_calib calib;
+    bool calibrated = false;
     static llmperf_prediction prediction;
     char options[4096], model_name[512], hw_name[512];
 
@@ -43,7 +45,9 @@ static int run(int argc, char **argv)
     if (status == LLMPERF_OK)
         status = common_load_hw(&arguments.common, result.positional[1], &hw, &error);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, &model, &hw, NULL, &workload, &error);
+        status = common_load_calib(&arguments.common, &calib, &calibrated, &error);
+    if (status == LLMPERF_OK)
+        status = llmperf_case_init(&c, &model, &hw, calibrated ? &calib : NULL, &workload, &error);
     if (status == LLMPERF_OK)
         status = llmperf_predict(&c, &prediction, &error);
     if (status == LLMPERF_OK)

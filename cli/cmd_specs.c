@@ -183,8 +183,8 @@ static llmperf_status check(const specs_arguments *a, const char *name, common_o
         else
             fprintf(output->file, "%s: ok, model %s, %lld parameters\n", name, one->model.name,
                     (long long)params);
-        for (int i = 0; i < one->model.notes.count && status == LLMPERF_OK; i++)
-            fprintf(output->file, "  note: %s\n", one->model.notes.text[i]);
+        for (int i = 0; i < one->model.warnings.count && status == LLMPERF_OK; i++)
+            fprintf(output->file, "  warning: %s\n", one->model.warnings.text[i]);
     } else if (status == LLMPERF_OK) {
         fprintf(output->file, "%s: ok, hardware %s\n", name, one->hw.name);
         for (int i = 0; i < one->hw.warnings.count; i++)

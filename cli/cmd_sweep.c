@@ -69,7 +69,7 @@ static const option OPTIONS[] = {
                      0, "SIZE", "memory of context and libraries", .default_text = "1GiB",
                      .group = "Workload"),
     OPTION_ROW(sweep_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
-               "which measurements to use (only none yet)", .default_text = "none",
+               "which measurements to use: a file, a name, or none", .default_text = "none",
                .group = "Workload"),
     OPTION_ROW(sweep_arguments, jobs, INT64, "jobs", 'j', "N", "threads", .min = 1,
                .max = JOBS_MAX, .default_text = "the cores", .group = "Output"),
@@ -85,6 +85,7 @@ typedef struct axis {
 
 typedef struct sweep {
     const llmperf_model *model;
+    const llmperf_calib *calib; /* NULL = none */
     int hw_count;
     llmperf_hw *hw;
     int weight_count, kv_count; /* at least 1; NONE = the default */
@@ -203,7 +204,7 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
         const llmperf_hw *hw = &s->hw[rest / s->weight_count];
         memset(&one, 0, sizeof one);
         llmperf_status status =
-            llmperf_case_init(&s->cases[s->case_count], s->model, hw, NULL, &w, &one);
+            llmperf_case_init(&s->cases[s->case_count], s->model, hw, s->calib, &w, &one);
         if (status == LLMPERF_OK) {
             s->case_count++;
             continue;
@@ -315,8 +316,8 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     llmperf_sweep_row *rows = malloc(BLOCK * sizeof *rows);
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_status status = llmperf_sweep_open(output->file, output->format, s->model, s->phase,
-                                               axes, s->points, shown, &style, &writer, error);
+    llmperf_status status = llmperf_sweep_open(output->file, output->format, s->model, s->calib,
+                                               s->phase, axes, s->points, shown, &style, &writer, error);
     if (status != LLMPERF_OK) {
         free(rows);
         return status;
@@ -332,14 +333,18 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
 }
 
 static llmperf_status prepare(const sweep_arguments *a, const option_result *result,
-                              llmperf_model *model, sweep *s, llmperf_notes *skipped,
-                              llmperf_error *error)
+                              llmperf_model *model, llmperf_calib *calib, sweep *s,
+                              llmperf_notes *skipped, llmperf_error *error)
 {
+    bool calibrated = false;
     llmperf_status status = common_workload(&a->common, &s->workload, error);
     if (status == LLMPERF_OK)
         status = common_load_model(&a->common, result->positional[0], model, error);
     if (status == LLMPERF_OK)
         status = load_parts(a, result->positional[1], s, error);
+    if (status == LLMPERF_OK)
+        status = common_load_calib(&a->common, calib, &calibrated, error);
+    s->calib = calibrated ? calib : NULL;
     if (status == LLMPERF_OK)
         status = read_dtypes("weight-dtype", a->weight_dtype, s->weight, &s->weight_count, error);
     if (status == LLMPERF_OK)
@@ -381,6 +386,7 @@ static int run(int argc, char **argv)
     common_output output;
     sweep s = {0};
     static llmperf_model model;
+    static llmperf_calib calib;
 
     llmperf_status status = common_parse(&COMMAND_SWEEP, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -389,7 +395,7 @@ static int run(int argc, char **argv)
         option_print_help(stdout, &COMMAND_SWEEP);
         return 0;
     }
-    status = prepare(&arguments, &result, &model, &s, &skipped, &error);
+    status = prepare(&arguments, &result, &model, &calib, &s, &skipped, &error);
     if (status == LLMPERF_OK)
         status = common_open_output(&arguments.common, &output, &error);
     if (status == LLMPERF_OK) {

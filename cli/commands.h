@@ -7,4 +7,7 @@
 
 extern const option_command COMMAND_PREDICT, COMMAND_LAYERS, COMMAND_EXPLAIN, COMMAND_SPECS, COMMAND_SWEEP;
 
+/* in a build with GSL alone (LLMPERF_HAVE_CALIB) */
+extern const option_command COMMAND_FIT, COMMAND_CALIBRATE, COMMAND_DEVICES;
+
 #endif

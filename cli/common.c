@@ -184,6 +184,19 @@ llmperf_status common_load_hw(const common_arguments *arguments, const char *nam
     return status;
 }
 
+llmperf_status common_load_calib(const common_arguments *arguments, llmperf_calib *ret_calib,
+                                 bool *ret_given, llmperf_error *error)
+{
+    llmperf_spec_paths paths;
+    char path[LLMPERF_PATH_MAX];
+    *ret_given = arguments->calibration && strcmp(arguments->calibration, "none") != 0;
+    if (!*ret_given)
+        return LLMPERF_OK;
+    common_spec_paths(arguments, &paths);
+    llmperf_status status = llmperf_find_calib(&paths, arguments->calibration, path, error);
+    return status == LLMPERF_OK ? llmperf_calib_load(path, ret_calib, error) : status;
+}
+
 /* ---- workload ----------------------------------------------------------------------------------------- */
 
 static llmperf_status parse_dtype(const char *option_name, const char *text,
@@ -250,11 +263,6 @@ llmperf_status common_workload(const common_arguments *a, llmperf_workload *ret_
         one = checks[i];
         status = status == LLMPERF_OK ? one : status;
     }
-    if (status == LLMPERF_OK && a->calibration && strcmp(a->calibration, "none") != 0)
-        status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                              "option '--calibration' is '%s'; this version reads no calibrations, "
-                              "none is allowed",
-                              a->calibration);
     if (status == LLMPERF_OK)
         *ret_workload = w;
     return status;

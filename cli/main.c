@@ -16,6 +16,11 @@ static const option_command *const COMMANDS[] = {
     &COMMAND_EXPLAIN,
     &COMMAND_SWEEP,
     &COMMAND_SPECS,
+#ifdef LLMPERF_HAVE_CALIB
+    &COMMAND_CALIBRATE,
+    &COMMAND_DEVICES,
+    &COMMAND_FIT,
+#endif
 };
 
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
@@ -40,6 +45,16 @@ static int unknown_command(const char *name)
 {
     const char *words[COMMAND_COUNT + 1];
     llmperf_error error = {0};
+#ifndef LLMPERF_HAVE_CALIB
+    static const char *const ABSENT[] = {"fit", "calibrate", "devices"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, ABSENT[i]) == 0)
+            return common_report(llmperf_fail(&error, LLMPERF_E_UNSUPPORTED,
+                                              "this build has no '%s': it was made without GSL "
+                                              "(meson setup -Dcalib=enabled builds it)",
+                                              name),
+                                 &error);
+#endif
     for (int i = 0; i < COMMAND_COUNT; i++)
         words[i] = COMMANDS[i]->name;
     words[COMMAND_COUNT] = NULL;

@@ -87,8 +87,10 @@ static double opt_utilization(const llmperf_case *c) { return c->workload.memory
 static double opt_reserve(const llmperf_case *c) { return c->workload.reserve_bytes; }
 static double opt_tpot(const llmperf_case *c) { return c->workload.tpot_s; }
 static double opt_ttft(const llmperf_case *c) { return c->workload.ttft_s; }
+static double opt_skew(const llmperf_case *c) { return c->workload.moe_skew; }
 static double opt_confidence(const llmperf_case *c) { return c->workload.confidence; }
 static double fact_positions(const llmperf_case *c) { return (double)c->model->position_embeddings; }
+static double fact_mtp(const llmperf_case *c) { return (double)c->model->mtp_params; }
 static double fact_context(const llmperf_case *c) { return (double)c->model->max_context; }
 
 /* option NULL: a fact of the model */
@@ -105,8 +107,10 @@ static const option_symbol OPTION_SYMBOLS[] = {
     {"tpot_target", "target time per output token", "tpot", LLMPERF_UNIT_S, opt_tpot},
     {"ttft_target", "target time to first token", "ttft", LLMPERF_UNIT_S, opt_ttft},
     {"confidence", "coverage of intervals", "confidence", LLMPERF_UNIT_FRACTION, opt_confidence},
+    {"skew", "power law of the routing, 0 = uniform", "moe-skew", LLMPERF_UNIT_NONE, opt_skew},
     {"positions", "rows of the learned position table", NULL, LLMPERF_UNIT_COUNT, fact_positions},
     {"max_context", "trained context", NULL, LLMPERF_UNIT_TOKENS, fact_context},
+    {"mtp_params", "parameters of MTP layers", NULL, LLMPERF_UNIT_WEIGHTS, fact_mtp},
 };
 
 static const option_symbol *find_option_symbol(const char *name)
@@ -134,6 +138,7 @@ static bool is_given(const llmperf_workload *w, const char *option)
         {"chunk", w->chunk != 0},
         {"query", w->query != 0},
         {"tp", w->tp != 0},
+        {"moe-skew", w->moe_skew != 0},
         {"weight-dtype", w->weight_dtype != LLMPERF_DTYPE_NONE},
         {"act-dtype", w->act_dtype != LLMPERF_DTYPE_NONE},
         {"kv-dtype", w->kv_dtype != LLMPERF_DTYPE_NONE},
@@ -197,7 +202,8 @@ static void from_format(const explainer *e, const symbol_info *info, llmperf_exp
         put_text(input->source, sizeof input->source, "%s: as the activations", bits);
     } else {
         from_model(e, input);
-        put_text(input->source, sizeof input->source, "%s: the checkpoint's format", bits);
+        put_text(input->source, sizeof input->source, "%s: the checkpoint's format%s%s", bits,
+                 c->model->scheme[0] ? ", " : "", c->model->scheme);
     }
 }
 
@@ -228,8 +234,13 @@ static void describe_common(const explainer *e, const symbol_info *info,
         put_text(input->source, sizeof input->source, "the prompt without its cached tokens");
     } else if (info->origin == SYMBOL_DERIVED) {
         input->origin = LLMPERF_ORIGIN_COMPUTED;
-        put_text(input->source, sizeof input->source, "p = %.0f cached + q = %.0f new",
-                 symbol_find("p")->value(&e->scope), symbol_find("q")->value(&e->scope));
+        if (strcmp(info->name, "L") == 0)
+            put_text(input->source, sizeof input->source, "p = %.0f cached + q = %.0f new",
+                     symbol_find("p")->value(&e->scope), symbol_find("q")->value(&e->scope));
+        else
+            put_text(input->source, sizeof input->source, "%s",
+                     strcmp(info->name, "T") == 0 ? "b q" : "E (1 - (1 - K / E)^T) where routing is "
+                                                            "uniform: explain experts_read_per_layer");
     } else {
         from_option(e, !e->scope.decode && strcmp(info->name, "p") == 0 ? "cached" : info->option,
                     input);
@@ -349,6 +360,11 @@ static void name_peak(explainer *e, llmperf_dtype dtype)
     put_text(meaning, sizeof meaning, "%s peak, dense", llmperf_dtype_name(dtype));
     name_hardware(e, "P", e->c->hw->peak_flop_per_s[dtype], LLMPERF_UNIT_FLOP_PER_S, meaning,
                   LLMPERF_HW_PEAK);
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
 }
 
 /* ---- lines ---------------------------------------------------------------------------------------------- */
@@ -472,53 +488,139 @@ static void weight_term(explainer *e, const char *name, const char *count, const
     add_term(e, name, text, bytes ? LLMPERF_UNIT_BYTES : LLMPERF_UNIT_WEIGHTS);
 }
 
+/* A sum of formulas, some of which are there. */
+typedef struct text_sum {
+    char text[FORMULA_TEXT_MAX];
+    size_t used;
+} text_sum;
+
+static void add_text(text_sum *sum, bool there, const char *text)
+{
+    if (!there || sum->used + strlen(text) + 4 >= sizeof sum->text)
+        return;
+    put_text(sum->text + sum->used, sizeof sum->text - sum->used, "%s%s", sum->used ? " + " : "",
+             text);
+    sum->used += strlen(sum->text + sum->used);
+}
+
+static void layer_term(explainer *e, int kind, const char *what, const text_sum *sum,
+                       const char *bytes_each, bool bytes)
+{
+    char name[64], text[FORMULA_TEXT_MAX];
+    if (sum->used == 0)
+        return;
+    set_layer(e, kind, what, name, sizeof name);
+    put_text(text, sizeof text, "layers (%.480s)", sum->text);
+    weight_term(e, name, text, bytes_each, bytes);
+}
+
+static void mixer_terms(explainer *e, int kind, bool bytes)
+{
+    const llmperf_layer *layer = &e->c->model->layers[kind];
+    const llmperf_attention *a = &layer->attention;
+    const llmperf_mla *m = &layer->mla;
+    const llmperf_ssm *s = &layer->ssm;
+    text_sum attention = {.used = 0}, latent = {.used = 0}, index = {.used = 0}, ssm = {.used = 0};
+    add_text(&attention, a->heads > 0 && !a->gate, "h ($N + $own $N_kv) ($d_k + $d_v)");
+    add_text(&attention, a->heads > 0 && a->gate,
+             "h (($N + $own $N_kv) ($d_k + $d_v) + $N $d_v)");
+    layer_term(e, kind, "attention", &attention, "w", bytes);
+    add_text(&latent, m->heads > 0 && m->q_rank > 0, "h r_q + r_q $N (d_n + d_r)");
+    add_text(&latent, m->heads > 0 && m->q_rank == 0, "h $N (d_n + d_r)");
+    add_text(&latent, m->heads > 0, "h (r_kv + d_r) + r_kv $N (d_n + d_v)");
+    add_text(&latent, m->heads > 0, m->gate ? "2 $N d_v h" : "$N d_v h");
+    layer_term(e, kind, "latent attention", &latent, "w", bytes);
+    bool indexed = layer->index.top_k > 0 && !layer->index.shared && layer->index.heads > 0 &&
+                   (a->heads > 0 || m->heads > 0);
+    add_text(&index, indexed, "$index_input n_i d_i + h (d_i + n_i)");
+    layer_term(e, kind, "indexer", &index, "w", bytes);
+    add_text(&ssm, s->kind != LLMPERF_SSM_NONE, "h ($ssm_in) + $inner h");
+    add_text(&ssm, s->kind == LLMPERF_SSM_MAMBA, "$inner (r_dt + 2 r_s) + r_dt $inner");
+    add_text(&ssm, s->kind == LLMPERF_SSM_KDA, "d_s $inner");
+    layer_term(e, kind, "state space", &ssm, "$w_s", bytes);
+}
+
+static void ffn_terms(explainer *e, int kind, bool bytes)
+{
+    const llmperf_layer *layer = &e->c->model->layers[kind];
+    const llmperf_moe *m = &layer->moe;
+    bool moe = m->experts > 0;
+    text_sum mlp = {.used = 0}, experts = {.used = 0}, shared = {.used = 0}, router = {.used = 0};
+    add_text(&mlp, layer->mlp.ffn > 0, layer->mlp.gated ? "3 h $F" : "2 h $F");
+    layer_term(e, kind, "FFN", &mlp, "$w_f", bytes);
+    add_text(&experts, moe, m->gated ? "3 E $width_x $F_x" : "2 E $width_x $F_x");
+    layer_term(e, kind, "experts", &experts, "$w_x", bytes);
+    add_text(&shared, moe && m->shared_ffn > 0, m->gated ? "3 h $F_s" : "2 h $F_s");
+    add_text(&shared, moe && m->latent > 0, "2 h l_x");
+    add_text(&shared, moe && m->shared_gate, "h");
+    layer_term(e, kind, "shared experts", &shared, "$w_y", bytes);
+    add_text(&router, moe, "h E");
+    layer_term(e, kind, "router", &router, "$w_r", bytes);
+}
+
+/* Norms, biases and what else is a vector. */
+static void vector_terms(explainer *e, int kind, bool bytes)
+{
+    const llmperf_layer *layer = &e->c->model->layers[kind];
+    const llmperf_attention *a = &layer->attention;
+    const llmperf_mla *m = &layer->mla;
+    const llmperf_ssm *s = &layer->ssm;
+    const llmperf_moe *x = &layer->moe;
+    bool attends = a->heads > 0, ssm = s->kind != LLMPERF_SSM_NONE, moe = x->experts > 0;
+    bool indexed = layer->index.top_k > 0 && !layer->index.shared && layer->index.heads > 0 &&
+                   (attends || m->heads > 0);
+    char norms[64];
+    text_sum sum = {.used = 0}, more = {.used = 0};
+    put_text(norms, sizeof norms, "%lld $norm_weights h", (long long)layer->norms);
+    add_text(&sum, layer->norms > 0, norms);
+    add_text(&sum, attends && a->qkv_bias, "$N $d_k + $own $N_kv ($d_k + $d_v)");
+    add_text(&sum, attends && a->out_bias, "h");
+    add_text(&sum, attends && a->sinks, "$N");
+    add_text(&sum, attends && a->qk_norm == LLMPERF_QK_NORM_HEAD, "2 $d_k");
+    add_text(&sum,
+             attends && a->qk_norm != LLMPERF_QK_NORM_NONE && a->qk_norm != LLMPERF_QK_NORM_HEAD,
+             "($N + $own $N_kv) $d_k");
+    add_text(&sum, m->heads > 0, m->q_rank > 0 ? "r_q + r_kv" : "r_kv");
+    add_text(&sum, indexed, "2 d_i");
+    add_text(&sum, layer->mlp.ffn > 0 && layer->mlp.up_bias, layer->mlp.gated ? "2 $F" : "$F");
+    add_text(&sum, layer->mlp.ffn > 0 && layer->mlp.down_bias, "h");
+    add_text(&sum, moe && x->router_bias, "E");
+    add_text(&sum, moe && x->expert_bias,
+             x->gated ? "E (2 $F_x + $width_x)" : "E ($F_x + $width_x)");
+    layer_term(e, kind, "norms and biases", &sum, "$w_n", bytes);
+
+    add_text(&more, ssm, s->conv_bias ? "$ssm_conv (k_s + 1)" : "$ssm_conv k_s");
+    add_text(&more, ssm && s->proj_bias, "$ssm_in + h");
+    add_text(&more, s->kind == LLMPERF_SSM_MAMBA, "2 $inner + $inner r_s");
+    add_text(&more, s->kind == LLMPERF_SSM_MAMBA && s->bc_norm, "r_dt + 2 r_s");
+    add_text(&more, s->kind == LLMPERF_SSM_MAMBA2, "3 $N_s + $inner");
+    add_text(&more, s->kind == LLMPERF_SSM_DELTA, "2 $N_s + d_s");
+    add_text(&more, s->kind == LLMPERF_SSM_KDA, "$N_s + $inner + d_s");
+    add_text(&more, s->kind == LLMPERF_SSM_LINEAR, "$inner");
+    layer_term(e, kind, "convolution, decay, norms", &more, "$w_n", bytes);
+}
+
 static void layer_weight_terms(explainer *e, int kind, bool bytes)
 {
-    char name[64], text[FORMULA_TEXT_MAX] = "0 $N";
-    size_t used = strlen(text);
-    set_layer(e, kind, "attention", name, sizeof name);
-    const llmperf_layer *layer = e->scope.layer;
-    const llmperf_attention *a = &layer->attention;
-    weight_term(e, name, "layers h ($N + $N_kv) ($d_k + $d_v)", "w", bytes);
-    set_layer(e, kind, "FFN", name, sizeof name);
-    weight_term(e, name, layer->mlp.gated ? "3 layers h $F" : "2 layers h $F", "$w_f", bytes);
-
-    const struct {
-        bool there;
-        const char *text;
-    } parts[] = {
-        {layer->norms > 0, NULL},
-        {a->qkv_bias, "layers ($N $d_k + $N_kv ($d_k + $d_v))"},
-        {a->out_bias, "layers h"},
-        {a->qk_norm == LLMPERF_QK_NORM_HEAD, "2 layers $d_k"},
-        {a->qk_norm != LLMPERF_QK_NORM_NONE && a->qk_norm != LLMPERF_QK_NORM_HEAD,
-         "layers ($N + $N_kv) $d_k"},
-        {layer->mlp.up_bias, layer->mlp.gated ? "2 layers $F" : "layers $F"},
-        {layer->mlp.down_bias, "layers h"},
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char norms[64];
-        if (!parts[i].there || used + sizeof norms >= sizeof text)
-            continue;
-        put_text(norms, sizeof norms, "%lld $norm_weights layers h", (long long)layer->norms);
-        put_text(text + used, sizeof text - used, " + %s", parts[i].text ? parts[i].text : norms);
-        used += strlen(text + used);
-    }
-    set_layer(e, kind, "norms and biases", name, sizeof name);
-    weight_term(e, name, text, "$w_n", bytes);
+    mixer_terms(e, kind, bytes);
+    ffn_terms(e, kind, bytes);
+    vector_terms(e, kind, bytes);
     e->scope.layer = &e->c->model->layers[0];
 }
 
 static void weight_terms(explainer *e, bool bytes)
 {
     const llmperf_model *model = e->c->model;
+    e->scope.outside = true;
     weight_term(e, "token embeddings", "$V $e", "$w_e", bytes);
     if (model->position_embeddings > 0)
         weight_term(e, "position embeddings", "positions h", "$w_e", bytes);
     if (model->embedding_dim != model->hidden)
         weight_term(e, "embedding projections", "2 e h", "$w_e", bytes);
+    e->scope.outside = false;
     for (int i = 0; i < model->layer_kind_count; i++)
         layer_weight_terms(e, i, bytes);
+    e->scope.outside = true;
     int norms = model->final_norm + model->embedding_norm;
     if (norms > 0)
         weight_term(e, norms == 2 ? "embedding and final norm" : "final norm",
@@ -527,6 +629,7 @@ static void weight_terms(explainer *e, bool bytes)
         weight_term(e, "LM head", "$V $e", "$w_h", bytes);
     if (model->head_bias)
         weight_term(e, "LM head bias", "$V", "$w_n", bytes);
+    e->scope.outside = false;
 }
 
 /* The formulas of the model as a whole: one device. */
@@ -544,67 +647,80 @@ static void explain_params(explainer *e)
     close_sum(e, (double)llmperf_model_params(e->c->model).total, "sum over the weights");
 }
 
-static void name_params(explainer *e)
+static void name_params(explainer *e, bool active)
 {
-    name_field(e, "params", (double)llmperf_model_params(e->c->model).total, LLMPERF_UNIT_WEIGHTS,
-               "parameters", "model.params");
+    llmperf_params params = llmperf_model_params(e->c->model);
+    if (active)
+        name_field(e, "active", (double)params.active, LLMPERF_UNIT_WEIGHTS, "active parameters",
+                   "model.active_params");
+    else
+        name_field(e, "params", (double)params.total, LLMPERF_UNIT_WEIGHTS, "parameters",
+                   "model.params");
 }
 
 static void explain_active(explainer *e)
 {
-    name_params(e);
-    llmperf_note(&e->x->notes, "every weight of a dense model is active");
-    fill_result(e, "params", (double)llmperf_model_params(e->c->model).total);
+    const llmperf_model *model = e->c->model;
+    double idle = 0;
+    take_whole(e);
+    name_params(e, false);
+    for (int i = 0; i < model->layer_kind_count; i++) {
+        const llmperf_moe *m = &model->layers[i].moe;
+        char name[64];
+        if (m->experts == 0)
+            continue;
+        set_layer(e, i, "idle experts", name, sizeof name);
+        const char *text =
+            m->expert_bias
+                ? m->gated ? "layers (E - K) (3 $width_x f_x + 2 f_x + $width_x)"
+                           : "layers (E - K) (2 $width_x f_x + f_x + $width_x)"
+                : m->gated ? "3 layers (E - K) $width_x f_x"
+                           : "2 layers (E - K) $width_x f_x";
+        idle += add_step(e, name, text, LLMPERF_UNIT_WEIGHTS, NAN)->value;
+    }
+    double value = (double)llmperf_model_params(model).active;
+    if (idle == 0) {
+        llmperf_note(&e->x->notes, "a token passes every weight of this model");
+        fill_result(e, "params", value);
+        return;
+    }
+    name_value(e, "idle", idle, LLMPERF_UNIT_WEIGHTS, "experts that a token does not pass");
+    fill_result(e, "params - idle", value);
 }
 
-static const char *tables_of(const llmperf_model *model, bool embedding, bool head)
+static void explain_mtp(explainer *e)
 {
-    bool positions = model->position_embeddings > 0;
-    const char *table = model->embedding_dim == model->hidden ? "V h" : "V e";
-    static const char *const texts[2][3][2] = {
-        {{"params", "params - V h"}, {"params - V h", "params - 2 V h"}, {NULL, NULL}},
-        {{"params", "params - V e"}, {"params - V e", "params - 2 V e"}, {NULL, NULL}},
-    };
-    static const char *const with_positions[2][3][2] = {
-        {{"params - positions h", "params - V h - positions h"},
-         {"params - V h - positions h", "params - 2 V h - positions h"},
-         {NULL, NULL}},
-        {{"params - positions h", "params - V e - positions h"},
-         {"params - V e - positions h", "params - 2 V e - positions h"},
-         {NULL, NULL}},
-    };
-    bool narrow = strcmp(table, "V e") == 0;
-    return positions ? with_positions[narrow][embedding][head] : texts[narrow][embedding][head];
+    fill_result(e, "mtp_params", (double)e->c->model->mtp_params);
+    llmperf_note(&e->x->notes, "MTP layers are not part of the count");
 }
 
 static void explain_active_no_embed(explainer *e)
 {
     const llmperf_model *model = e->c->model;
-    llmperf_params params = llmperf_model_params(model);
-    int64_t tied_table = model->tied ? model->vocab * model->embedding_dim : 0;
+    bool narrow = model->embedding_dim != model->hidden;
+    int64_t table = model->vocab * model->embedding_dim;
+    double active = (double)llmperf_model_params(model).active;
     take_whole(e);
-    name_params(e);
-    if (model->tied)
-        llmperf_note(&e->x->notes, "the tied table works as the LM head, so it stays in");
-    fill_result(e, tables_of(model, !model->tied, false),
-                (double)(params.total - params.embedding + tied_table));
+    name_params(e, true);
+    llmperf_note(&e->x->notes, model->tied
+                                   ? "the tied table works as the LM head, so it stays in"
+                                   : "the token table is left out; learned positions stay in");
+    fill_result(e, model->tied ? "active" : narrow ? "active - V e" : "active - V h",
+                active - (model->tied ? 0 : (double)table));
 }
 
 static void explain_active_no_embed_head(explainer *e)
 {
     const llmperf_model *model = e->c->model;
+    bool narrow = model->embedding_dim != model->hidden;
     llmperf_params params = llmperf_model_params(model);
+    int64_t table = model->vocab * model->embedding_dim;
     int64_t head = model->tied ? 0 : params.by_class[LLMPERF_WEIGHT_HEAD];
     take_whole(e);
-    name_params(e);
-    fill_result(e, tables_of(model, true, !model->tied),
-                (double)(params.total - params.embedding - head));
-}
-
-static void explain_zero(explainer *e)
-{
-    fill_result(e, "0", 0);
-    llmperf_note(&e->x->notes, "no model that this version counts has any");
+    name_params(e, true);
+    const char *text = model->tied ? narrow ? "active - V e" : "active - V h"
+                                   : narrow ? "active - 2 V e" : "active - 2 V h";
+    fill_result(e, text, (double)(params.active - table - head));
 }
 
 static void explain_model_weight_bytes(explainer *e)
@@ -615,26 +731,104 @@ static void explain_model_weight_bytes(explainer *e)
               "sum over the weights, each at the bytes of its class");
 }
 
+/* Cache of one layer shape: its formula per token, NULL = none. */
+static const char *kv_text(const llmperf_layer *layer)
+{
+    if (layer->mla.heads > 0)
+        return "layers (r_kv + d_r) c";
+    if (layer->attention.heads > 0 && !layer->attention.shares_kv)
+        return "layers $N_kv ($d_k + $d_v) c";
+    return NULL;
+}
+
+/* Tokens of a sequence that a layer keeps at most, as a symbol; NULL = all. */
+static const char *kept_text(const llmperf_layer *layer)
+{
+    return layer->attention.chunk > 0 ? "C" : layer->attention.window > 0 ? "W" : NULL;
+}
+
+static bool keeps_index(const llmperf_layer *layer)
+{
+    return layer->index.top_k > 0 && !layer->index.shared && layer->index.dim > 0 &&
+           (layer->attention.heads > 0 || layer->mla.heads > 0);
+}
+
+static void close_sum_or_zero(explainer *e, double value, const char *rule, const char *why_zero)
+{
+    if (e->x->term_count > 0) {
+        close_sum(e, value, rule);
+        return;
+    }
+    fill_result(e, "0", value);
+    llmperf_note(&e->x->notes, "%s", why_zero);
+}
+
 static void kv_per_token(explainer *e, bool beyond_windows)
 {
     const llmperf_model *model = e->c->model;
     take_whole(e);
     for (int i = 0; i < model->layer_kind_count; i++) {
+        const llmperf_layer *layer = &model->layers[i];
         char name[64];
-        if (beyond_windows && model->layers[i].attention.window > 0)
+        if (!kv_text(layer) || (beyond_windows && kept_text(layer)))
             continue;
         set_layer(e, i, "K and V", name, sizeof name);
-        add_term(e, name, "layers $N_kv ($d_k + $d_v) c", LLMPERF_UNIT_BYTES);
+        add_term(e, name, kv_text(layer), LLMPERF_UNIT_BYTES);
     }
     double value = beyond_windows
                        ? llmperf_kv_bytes_per_token_long(model, e->c->kv_bytes_per)
                        : llmperf_kv_bytes_per_token(model, e->c->kv_bytes_per);
-    if (e->x->term_count == 0) {
-        fill_result(e, "0", value);
-        llmperf_note(&e->x->notes, "every layer has a window, so the cache stops growing");
-    } else {
-        close_sum(e, value, "sum over the layer shapes");
+    close_sum_or_zero(e, value, "sum over the layer shapes",
+                      beyond_windows ? "no layer's cache goes on growing"
+                                     : "no layer keeps K and V");
+}
+
+static void explain_index_per_token(explainer *e)
+{
+    const llmperf_model *model = e->c->model;
+    take_whole(e);
+    for (int i = 0; i < model->layer_kind_count; i++) {
+        char name[64];
+        if (!keeps_index(&model->layers[i]))
+            continue;
+        set_layer(e, i, "index keys of one byte", name, sizeof name);
+        add_term(e, name, "layers d_i", LLMPERF_UNIT_BYTES);
     }
+    close_sum_or_zero(e, llmperf_index_bytes_per_token(model), "sum over the layer shapes",
+                      "no layer has an indexer");
+}
+
+/* States of four bytes and the tails of the convolution of two. */
+static void state_terms(explainer *e, const char *sequences)
+{
+    const llmperf_model *model = e->c->model;
+    for (int i = 0; i < model->layer_kind_count; i++) {
+        char name[64], text[160];
+        if (model->layers[i].ssm.kind == LLMPERF_SSM_NONE)
+            continue;
+        set_layer(e, i, "states", name, sizeof name);
+        bool conv = model->layers[i].ssm.conv > 0;
+        put_text(text, sizeof text, "%slayers (4 $inner r_s%s)", sequences,
+                 conv ? " + 2 $ssm_conv (k_s - 1)" : "");
+        add_term(e, name, text, LLMPERF_UNIT_BYTES);
+    }
+}
+
+static const char NO_STATE[] = "no layer has a recurrent state";
+
+static void explain_model_state(explainer *e)
+{
+    take_whole(e);
+    state_terms(e, "");
+    close_sum_or_zero(e, llmperf_state_bytes_per_sequence(e->c->model), "sum over the layer shapes",
+                      NO_STATE);
+}
+
+static void explain_state(explainer *e)
+{
+    state_terms(e, "b ");
+    close_sum_or_zero(e, llmperf_state_bytes(e->c, e->c->workload.batch),
+                      "sum over the layer shapes", NO_STATE);
 }
 
 static void explain_kv_per_token(explainer *e) { kv_per_token(e, false); }
@@ -658,21 +852,113 @@ static void fact(explainer *e, const char *symbol)
     fill_result(e, symbol, value);
 }
 
+static void explain_skew(explainer *e) { fact(e, "skew"); }
 static void explain_hidden(explainer *e) { fact(e, "h"); }
 static void explain_vocab(explainer *e) { fact(e, "V"); }
 
-static void shape_fact(explainer *e, const char *symbol)
+/* A fact of the first layer shape that has the part. */
+static void shape_fact(explainer *e, int kind, const char *text, double value)
 {
-    fact(e, symbol);
-    if (e->c->model->layer_kind_count > 1)
-        llmperf_note(&e->x->notes, "of the first of %d layer shapes",
-                     e->c->model->layer_kind_count);
+    const llmperf_model *model = e->c->model;
+    if (kind == model->layer_kind_count) {
+        fill_result(e, "0", value);
+        llmperf_note(&e->x->notes, "no layer has that part");
+        return;
+    }
+    e->scope.layer = &model->layers[kind];
+    fill_result(e, text, value);
+    if (model->layer_kind_count > 1)
+        llmperf_note(&e->x->notes, "of the first of %d layer shapes that has any",
+                     model->layer_kind_count);
 }
 
-static void explain_heads(explainer *e) { shape_fact(e, "n"); }
-static void explain_kv_heads(explainer *e) { shape_fact(e, "n_kv"); }
-static void explain_head_dim(explainer *e) { shape_fact(e, "d"); }
-static void explain_ffn(explainer *e) { shape_fact(e, "f"); }
+/* The first layer shape with attention of any kind; the number of shapes when there is none. */
+static int first_attention(const llmperf_model *model)
+{
+    int kind = 0;
+    while (kind < model->layer_kind_count && !model->layers[kind].attention.heads &&
+           !model->layers[kind].mla.heads)
+        kind++;
+    return kind;
+}
+
+static void attention_fact(explainer *e, const char *text, const char *latent_text)
+{
+    int kind = first_attention(e->c->model);
+    const llmperf_model *model = e->c->model;
+    bool latent = kind < model->layer_kind_count && model->layers[kind].attention.heads == 0;
+    if (kind < model->layer_kind_count)
+        e->scope.layer = &model->layers[kind];
+    formula f;
+    double value = 0;
+    text = latent ? latent_text : text;
+    if (kind < model->layer_kind_count && formula_parse(text, NULL, &f))
+        formula_evaluate(&f, look_up, e, &value);
+    shape_fact(e, kind, text, value);
+}
+
+static void explain_heads(explainer *e) { attention_fact(e, "n", "n"); }
+static void explain_kv_heads(explainer *e) { attention_fact(e, "n_kv", "n"); }
+static void explain_head_dim(explainer *e) { attention_fact(e, "d", "d_n + d_r"); }
+
+static void explain_ffn(explainer *e)
+{
+    const llmperf_model *model = e->c->model;
+    int kind = 0;
+    while (kind < model->layer_kind_count && !model->layers[kind].mlp.ffn)
+        kind++;
+    shape_fact(e, kind, "f",
+               kind < model->layer_kind_count ? (double)model->layers[kind].mlp.ffn : 0);
+}
+
+/* The first layer shape with experts; false when there is none, which is then said. */
+static bool find_experts(explainer *e)
+{
+    const llmperf_model *model = e->c->model;
+    for (int i = 0; i < model->layer_kind_count; i++)
+        if (model->layers[i].moe.experts > 0) {
+            e->scope.layer = &model->layers[i];
+            return true;
+        }
+    fill_none(e, "no layer has experts");
+    return false;
+}
+
+static void explain_experts(explainer *e)
+{
+    if (find_experts(e))
+        fact(e, "E");
+}
+
+static void explain_active_experts(explainer *e)
+{
+    if (find_experts(e))
+        fact(e, "K");
+}
+
+static void explain_experts_read(explainer *e)
+{
+    if (!find_experts(e))
+        return;
+    const llmperf_moe *moe = &e->scope.layer->moe;
+    double skew = e->c->workload.moe_skew;
+    double tokens = (double)e->c->workload.batch * (double)e->c->workload.query;
+    double value = llmperf_distinct_experts(moe, tokens, skew);
+    if (skew > 0 && moe->active < moe->experts) {
+        fill_rule(e, value,
+                  "sum over the experts of 1 - (1 - q_i)^(b q), with q_i = min(1, z i^-skew) the "
+                  "chance that a token picks expert i, z such that they add up to K");
+        list_input("E", e);
+        list_input("K", e);
+        list_input("b", e);
+        list_input("q", e);
+        list_input("skew", e);
+        return;
+    }
+    fill_result(e, moe->active >= moe->experts ? "E" : "E (1 - (1 - K / E)^(b q))", value);
+    llmperf_note(&e->x->notes, "expected distinct experts that a decode step touches in a layer, "
+                               "routing uniform");
+}
 
 static void explain_max_context(explainer *e)
 {
@@ -754,16 +1040,26 @@ static void explain_kv_bytes(explainer *e)
     const llmperf_model *model = e->c->model;
     const llmperf_workload *w = &e->c->workload;
     for (int i = 0; i < model->layer_kind_count; i++) {
-        char name[64];
-        set_layer(e, i, "K and V", name, sizeof name);
-        add_term(e, name,
-                 model->layers[i].attention.window > 0
-                     ? "b layers min(W, block ceil((s + g) / block)) $N_kv ($d_k + $d_v) c"
-                     : "b layers block ceil((s + g) / block) $N_kv ($d_k + $d_v) c",
-                 LLMPERF_UNIT_BYTES);
+        const llmperf_layer *layer = &model->layers[i];
+        char name[64], text[256];
+        const char *most = kept_text(layer);
+        if (kv_text(layer)) {
+            put_text(text, sizeof text,
+                     most ? "b min(%s, block ceil((s + g) / block)) %s"
+                          : "%sb block ceil((s + g) / block) %s",
+                     most ? most : "", kv_text(layer));
+            set_layer(e, i, layer->mla.heads > 0 ? "latents" : "K and V", name, sizeof name);
+            add_term(e, name, text, LLMPERF_UNIT_BYTES);
+        }
+        if (keeps_index(layer)) {
+            set_layer(e, i, "index keys of one byte", name, sizeof name);
+            add_term(e, name, "b block ceil((s + g) / block) layers d_i", LLMPERF_UNIT_BYTES);
+        }
     }
-    close_sum(e, llmperf_kv_bytes(e->c, w->batch, w->prompt + w->generate),
-              "sum over the layer shapes, each cache in whole blocks and at most a window long");
+    close_sum_or_zero(e, llmperf_kv_bytes(e->c, w->batch, w->prompt + w->generate),
+                      "sum over the layer shapes, each cache in whole blocks and at most a window "
+                      "or chunk long",
+                      "no layer keeps K and V");
 }
 
 static void explain_activation_bytes(explainer *e)
@@ -771,18 +1067,27 @@ static void explain_activation_bytes(explainer *e)
     const llmperf_model *model = e->c->model;
     const llmperf_workload *w = &e->c->workload;
     double widest = -1;
-    int at = 0;
-    static const char text[] = "max(2 f, (n + 2 n_kv) d)";
+    const char *text = "0";
     for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_attention *a = &model->layers[i].attention;
-        double qkv = (double)((a->heads + 2 * a->kv_heads) * a->head_dim);
-        double value = fmax(2 * (double)model->layers[i].mlp.ffn, qkv);
-        if (value > widest) {
-            widest = value;
-            at = i;
-        }
+        const llmperf_layer *layer = &model->layers[i];
+        const llmperf_attention *a = &layer->attention;
+        const struct {
+            const char *text;
+            int64_t value;
+        } tensors[] = {
+            {"(n + 2 n_kv) d", (a->heads + 2 * a->kv_heads) * a->head_dim},
+            {"n (d_n + d_r)", layer->mla.heads * (layer->mla.nope_dim + layer->mla.rope_dim)},
+            {"2 n_s d_s", 2 * layer->ssm.heads * layer->ssm.head_dim},
+            {"2 f", 2 * layer->mlp.ffn},
+            {"2 (f_x K + f_s)", 2 * (layer->moe.ffn * layer->moe.active + layer->moe.shared_ffn)},
+        };
+        for (size_t k = 0; k < sizeof tensors / sizeof *tensors; k++)
+            if ((double)tensors[k].value > widest) {
+                widest = (double)tensors[k].value;
+                text = tensors[k].text;
+                e->scope.layer = layer;
+            }
     }
-    e->scope.layer = &model->layers[at];
     add_named_step(e, "widest", "widest tensor inside a layer, per token", text,
                    LLMPERF_UNIT_COUNT);
     add_named_step(e, "per_token", "bytes of a token's tensors", "(2 h + widest) a / tp",
@@ -850,11 +1155,20 @@ static void explain_total(explainer *e)
     fill_result(e, "weights + kv + state + activation + reserved", e->p->memory.total_bytes);
 }
 
+static void list_memory(explainer *e)
+{
+    name_memory(e);
+    name_capacity(e);
+    list_input("weights", e);
+    list_input("reserved", e);
+    list_input("capacity", e);
+}
+
 static double bytes_at(const explainer *e, int64_t batch, int64_t prompt, int64_t tokens)
 {
     const llmperf_memory *m = &e->p->memory;
     return m->weight_bytes + m->reserved_bytes + llmperf_kv_bytes(e->c, batch, tokens) +
-           llmperf_activation_bytes(e->c, batch, prompt);
+           llmperf_state_bytes(e->c, batch) + llmperf_activation_bytes(e->c, batch, prompt);
 }
 
 static void explain_max_batch(explainer *e)
@@ -862,8 +1176,8 @@ static void explain_max_batch(explainer *e)
     const llmperf_workload *w = &e->c->workload;
     const llmperf_memory *m = &e->p->memory;
     fill_rule(e, (double)m->max_batch,
-              "the largest b with weights + reserved + kv(b) + activation(b) <= capacity, found by "
-              "bisection");
+              "the largest b with weights + reserved + kv(b) + state(b) + activation(b) <= capacity, "
+              "found by bisection");
     for (int64_t b = m->max_batch; b <= m->max_batch + 1; b++) {
         char name[64];
         put_text(name, sizeof name, "bytes at batch %lld", (long long)b);
@@ -871,8 +1185,7 @@ static void explain_max_batch(explainer *e)
             add_step(e, name, NULL, LLMPERF_UNIT_BYTES,
                      bytes_at(e, b, w->prompt, w->prompt + w->generate));
     }
-    name_capacity(e);
-    list_input("capacity", e);
+    list_memory(e);
 }
 
 static void explain_max_context_tokens(explainer *e)
@@ -881,7 +1194,7 @@ static void explain_max_context_tokens(explainer *e)
     int64_t most = e->p->memory.max_context_tokens;
     fill_rule(e, (double)most,
               "the longest sequence, generated tokens included, with weights + reserved + kv + "
-              "activation <= capacity at this batch, found by bisection");
+              "state + activation <= capacity at this batch, found by bisection");
     for (int64_t tokens = most; tokens <= most + 1; tokens++) {
         char name[64];
         put_text(name, sizeof name, "bytes at %lld tokens", (long long)tokens);
@@ -890,8 +1203,7 @@ static void explain_max_context_tokens(explainer *e)
                      bytes_at(e, w->batch, tokens > w->generate ? tokens - w->generate : 1,
                               tokens));
     }
-    name_capacity(e);
-    list_input("capacity", e);
+    list_memory(e);
     list_input("b", e);
 }
 
@@ -1209,62 +1521,103 @@ static void put_crossing(explainer *e, const char *text, const llmperf_crossing 
     fill_result(e, text, (double)crossing->batch);
 }
 
-/* Sums over operators that are affine in the batch: fixed + b per sequence. */
-static void sum_crossing(explainer *e, const llmperf_crossings *crossings, bool calibrated,
-                         bool dense)
+/* Sums of compute and memory time over the operators of a decode step. */
+typedef struct step_terms {
+    double compute, memory;
+} step_terms;
+
+static step_terms terms_at(explainer *e, int64_t batch, bool calibrated, bool dense)
 {
     const llmperf_case *c = e->c;
-    size_t capacity = (size_t)llmperf_emit_capacity(c);
-    llmperf_op *one = malloc(2 * capacity * sizeof *one);
-    if (!one) {
+    step_terms sum = {0, 0};
+    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
+    if (!ops) {
         e->out_of_memory = true;
-        return;
+        return sum;
     }
-    llmperf_op *two = one + capacity;
-    llmperf_segment at_one = llmperf_decode_segment(c, 1, c->workload.context);
-    llmperf_segment at_two = llmperf_decode_segment(c, 2, c->workload.context);
-    int count = llmperf_emit(c, &at_one, 1, one);
-    llmperf_emit(c, &at_two, 1, two);
-    double fixed[2] = {0, 0}, each[2] = {0, 0}; /* compute, memory */
+    llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
+    int count = llmperf_emit(c, &segment, 1, ops);
     for (int i = 0; i < count; i++) {
-        const llmperf_op *op = &one[i];
+        const llmperf_op *op = &ops[i];
         double peak, bandwidth;
         if (op->kind == LLMPERF_KIND_COLLECTIVE || (dense && op->group != LLMPERF_GROUP_DENSE))
             continue;
         reached(e, op, calibrated, &peak, &bandwidth);
-        double flop = two[i].flop - op->flop, bytes = two[i].bytes - op->bytes;
-        fixed[0] += op->repeat * (op->flop - flop) / peak;
-        each[0] += op->repeat * flop / peak;
-        fixed[1] += op->repeat * (op->bytes - bytes) / bandwidth;
-        each[1] += op->repeat * bytes / bandwidth;
+        sum.compute += op->repeat * op->flop / peak;
+        sum.memory += op->repeat * op->bytes / bandwidth;
     }
-    free(one);
-    const char *from = "sum over the operators of a decode step at batch 1 and 2";
-    const char *const names[] = {"compute_each_s", "memory_each_s", "compute_fixed_s",
-                                 "memory_fixed_s"};
-    const char *const meanings[] = {
-        "compute time that a sequence adds", "memory time that a sequence adds",
-        "compute time without sequences", "memory time without sequences: the weights"};
-    const double values[] = {each[0], each[1], fixed[0], fixed[1]};
-    for (int i = 0; i < 4; i++)
-        put_text(name_value(e, names[i], values[i], LLMPERF_UNIT_S, meanings[i])->source,
-                 LLMPERF_TEXT_MAX, "%s", from);
+    free(ops);
+    return sum;
+}
+
+static bool has_experts(const llmperf_model *model)
+{
+    for (int i = 0; i < model->layer_kind_count; i++)
+        if (model->layers[i].moe.experts > 0)
+            return true;
+    return false;
+}
+
+/* With experts the sums are not affine: the batch is searched. */
+static void searched_crossing(explainer *e, const llmperf_crossing *crossing, bool calibrated,
+                              bool dense)
+{
+    if (!crossing->exists) {
+        fill_none(e, crossing->why);
+        return;
+    }
+    fill_rule(e, e->part == PART_EXACT ? crossing->exact : (double)crossing->batch,
+              "the smallest batch at which the sum of flop / peak is at least the sum of bytes / "
+              "bandwidth, by bisection: experts' bytes are not linear in the batch");
+    for (int64_t b = crossing->batch - 1; b <= crossing->batch; b++) {
+        char name[64];
+        if (b < 1)
+            continue;
+        step_terms sum = terms_at(e, b, calibrated, dense);
+        put_text(name, sizeof name, "compute at %lld", (long long)b);
+        add_step(e, name, NULL, LLMPERF_UNIT_S, sum.compute);
+        put_text(name, sizeof name, "memory at %lld", (long long)b);
+        add_step(e, name, NULL, LLMPERF_UNIT_S, sum.memory);
+    }
+}
+
+/* Sums over operators are affine in the batch, fixed + b each: two batches give both. */
+static void sum_crossing(explainer *e, const llmperf_crossings *crossings, bool calibrated,
+                         bool dense)
+{
     const llmperf_crossing *crossing = dense ? &crossings->dense : &crossings->step;
-    const char *text = fixed[0] != 0
-                           ? "(memory_fixed_s - compute_fixed_s) / (compute_each_s - memory_each_s)"
-                           : "memory_fixed_s / (compute_each_s - memory_each_s)";
-    if (crossing->exists && crossing->exact == 0)
-        text = "0"; /* compute-bound from the first sequence on */
-    put_crossing(e, text, crossing);
-    for (int i = 0; i < 4 && !crossing->exists; i++)
-        list_input(names[i], e);
-    char context[96];
-    put_text(context, sizeof context, "at %lld tokens of context",
-             (long long)c->workload.context);
     if (!dense)
-        llmperf_note(&e->x->notes, "%s", context);
+        llmperf_note(&e->x->notes, "at %lld tokens of context",
+                     (long long)e->c->workload.context);
     if (calibrated)
         llmperf_note(&e->x->notes, "peak and bandwidth as the calibration says they are reached");
+    if (has_experts(e->c->model)) {
+        searched_crossing(e, crossing, calibrated, dense);
+        return;
+    }
+    step_terms one = terms_at(e, 1, calibrated, dense), two = terms_at(e, 2, calibrated, dense);
+    const struct {
+        const char *name, *meaning;
+        double value;
+    } parts[] = {
+        {"compute_each", "compute time that a sequence adds", two.compute - one.compute},
+        {"memory_each", "memory time that a sequence adds", two.memory - one.memory},
+        {"compute_fixed", "compute time without sequences", 2 * one.compute - two.compute},
+        {"memory_fixed", "memory time without sequences: the weights", 2 * one.memory - two.memory},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        put_text(name_value(e, parts[i].name, parts[i].value, LLMPERF_UNIT_S, parts[i].meaning)
+                     ->source,
+                 LLMPERF_TEXT_MAX,
+                 "sum of %s over the operators of a decode step at batch 1 and 2",
+                 i % 2 ? "bytes / bandwidth" : "flop / peak");
+    bool at_once = crossing->exists && crossing->exact == 0; /* from the first sequence on */
+    put_crossing(e,
+                 at_once ? "max(0, (memory_fixed - compute_fixed) / (compute_each - memory_each))"
+                         : "(memory_fixed - compute_fixed) / (compute_each - memory_each)",
+                 crossing);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !crossing->exists; i++)
+        list_input(parts[i].name, e);
 }
 
 static void explain_dense(explainer *e) { sum_crossing(e, &e->p->datasheet, false, true); }
@@ -1290,47 +1643,85 @@ static void explain_step_calibrated(explainer *e)
         sum_crossing(e, &e->p->calibrated, true, false);
 }
 
+/* The class of an operator's weights, as the symbol of their bytes. */
 static const char *weight_symbol(llmperf_op_id id)
 {
-    switch (id) {
-    case LLMPERF_OP_MLP_GATE_UP:
-    case LLMPERF_OP_MLP_UP:
-    case LLMPERF_OP_MLP_DOWN:
-        return "w_f";
-    case LLMPERF_OP_LM_HEAD:
-        return "w_h";
-    case LLMPERF_OP_EMBED_PROJECT:
-    case LLMPERF_OP_HEAD_PROJECT:
-        return "w_e";
-    default:
-        return "w";
+    static const struct {
+        const char *start, *symbol;
+    } CLASSES[] = {{"mlp.", "w_f"},         {"moe.shared", "w_y"}, {"moe.latent", "w_y"},
+                   {"moe.experts", "w_x"},  {"ssm.", "w_s"},       {"lm_head.project", "w_e"},
+                   {"embed", "w_e"},        {"lm_head", "w_h"}};
+    const char *name = llmperf_op_name(id);
+    for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
+        if (begins_with(name, CLASSES[i].start))
+            return CLASSES[i].symbol;
+    return "w";
+}
+
+/* The operator of a decode step at batch 1 that a crossing is about, and its layer shape. */
+static bool find_dense(explainer *e, const llmperf_op_crossing *one, llmperf_op *ret_op)
+{
+    op_formulas *rows = malloc(OP_FORMULAS_MAX * sizeof *rows);
+    bool found = false;
+    llmperf_case *single = malloc(sizeof *single);
+    if (rows && single) {
+        *single = *e->c;
+        single->workload.batch = 1;
+        for (int i = 0; i < e->c->model->layer_kind_count && !found; i++) {
+            int count = symbolic_ops(single, true, i, rows);
+            for (int k = 0; k < count && !found; k++)
+                if (rows[k].id == one->id && rows[k].op.n == one->n && rows[k].op.k == one->k) {
+                    found = true;
+                    *ret_op = rows[k].op;
+                    e->scope.layer = &e->c->model->layers[i];
+                }
+        }
+    } else {
+        e->out_of_memory = true;
+    }
+    free(single);
+    free(rows);
+    return found;
+}
+
+/* Experts: the batch that brings as many rows to each expert that is touched. */
+static void explain_expert_crossing(explainer *e, const llmperf_crossing *crossing)
+{
+    const llmperf_workload *w = &e->c->workload;
+    add_step(e, "rows an expert needs", "w n k / (2 n k / R - a (n + k))", LLMPERF_UNIT_COUNT, NAN);
+    if (!find_experts(e)) /* the engine's rows are those of the first shape with experts */
+        return;
+    if (!crossing->exists) {
+        fill_none(e, crossing->why);
+        return;
+    }
+    fill_rule(e, e->part == PART_EXACT ? crossing->exact : (double)crossing->batch,
+              "the smallest batch b at which each expert that is touched gets that many rows: "
+              "b q K / X(b q), X the expected distinct experts; by bisection");
+    const llmperf_moe *moe = &e->scope.layer->moe;
+    for (int64_t b = crossing->batch - 1; b <= crossing->batch; b++) {
+        char name[64];
+        double tokens = (double)b * (double)w->query;
+        put_text(name, sizeof name, "rows at batch %lld", (long long)b);
+        if (b > 0)
+            add_step(e, name, NULL, LLMPERF_UNIT_COUNT,
+                     tokens * (double)moe->active /
+                         llmperf_distinct_experts(moe, tokens, w->moe_skew));
     }
 }
 
 /* One dense operator: the closed form in its own m, n, k. */
 static void explain_op_crossing(explainer *e, const llmperf_op_crossing *one, bool calibrated)
 {
-    const llmperf_case *c = e->c;
     llmperf_op_id id = (llmperf_op_id)one->id;
     const char *op_name = llmperf_op_name(id);
     char meaning[96], field[96];
-    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
-    if (!ops) {
-        e->out_of_memory = true;
+    llmperf_op op;
+    double peak, bandwidth;
+    if (!find_dense(e, one, &op)) {
+        fill_none(e, "the operator is not in a decode step at batch 1");
         return;
     }
-    llmperf_segment segment = llmperf_decode_segment(c, 1, c->workload.context);
-    int count = llmperf_emit(c, &segment, 1, ops);
-    double peak = 0, bandwidth = 1;
-    llmperf_dtype dtype = LLMPERF_DTYPE_NONE;
-    for (int i = 0; i < count; i++)
-        if (ops[i].id == one->id && ops[i].n == one->n && ops[i].k == one->k) {
-            reached(e, &ops[i], calibrated, &peak, &bandwidth);
-            dtype = (llmperf_dtype)ops[i].dtype;
-            break;
-        }
-    free(ops);
-
     put_text(field, sizeof field, "%s", op_name);
     put_text(meaning, sizeof meaning, "columns of %s on a device", op_name);
     name_field(e, "n", one->n, LLMPERF_UNIT_COUNT, meaning, field);
@@ -1346,22 +1737,27 @@ static void explain_op_crossing(explainer *e, const llmperf_op_crossing *one, bo
     llmperf_explain_input *named = name_value(e, "w", w.value, LLMPERF_UNIT_BYTES, weight->meaning);
     named->origin = w.origin;
     memcpy(named->source, w.source, sizeof w.source);
+    reached(e, &op, calibrated, &peak, &bandwidth);
     if (calibrated) {
         name_value(e, "P", peak, LLMPERF_UNIT_FLOP_PER_S, "peak that the calibration reaches");
         name_value(e, "BW", bandwidth, LLMPERF_UNIT_BYTES_PER_S,
                    "bandwidth that the calibration reaches");
     } else {
-        name_peak(e, dtype);
+        name_peak(e, (llmperf_dtype)op.dtype);
         name_bandwidth(e);
     }
     add_named_step(e, "R", "ridge point", "P / BW", LLMPERF_UNIT_FLOP_PER_BYTE);
+    if (strcmp(weight_symbol(id), "w_x") == 0) {
+        explain_expert_crossing(e, &one->crossing);
+        return;
+    }
     put_crossing(e,
-                 c->workload.query > 1 ? "w n k / (2 n k / R - a (n + k)) / q"
-                                       : "w n k / (2 n k / R - a (n + k))",
+                 e->c->workload.query > 1 ? "w n k / (2 n k / R - a (n + k)) / q"
+                                          : "w n k / (2 n k / R - a (n + k))",
                  &one->crossing);
     if (!one->crossing.exists) {
         add_step(e, "bytes of a row", "a (n + k)", LLMPERF_UNIT_BYTES, NAN);
-        add_step(e, "bytes that its compute hides", "2 n k / R", LLMPERF_UNIT_BYTES, NAN);
+        add_step(e, "bytes its compute hides", "2 n k / R", LLMPERF_UNIT_BYTES, NAN);
     }
 }
 
@@ -1546,9 +1942,9 @@ static void explain_fitting_context(explainer *e)
 
 static const field_row FIELDS[] = {
     MODEL_ROW("params", "parameters, without MTP layers", WEIGHTS, explain_params),
-    MODEL_ROW("mtp_params", "parameters of MTP layers", WEIGHTS, explain_zero),
+    MODEL_ROW("mtp_params", "parameters of MTP layers", WEIGHTS, explain_mtp),
     MODEL_ROW("active_params", "parameters that a token passes", WEIGHTS, explain_active),
-    MODEL_ROW("active_params_no_embed", "active parameters without embedding tables", WEIGHTS,
+    MODEL_ROW("active_params_no_embed", "active parameters without the token table", WEIGHTS,
               explain_active_no_embed),
     MODEL_ROW("active_params_no_embed_head", "active parameters without embedding and LM head",
               WEIGHTS, explain_active_no_embed_head),
@@ -1557,14 +1953,17 @@ static const field_row FIELDS[] = {
               explain_kv_per_token),
     MODEL_ROW("kv_bytes_per_token_long", "KV cache of one more token, beyond all windows", BYTES,
               explain_kv_per_token_long),
-    MODEL_ROW("index_bytes_per_token", "index keys of sparse attention", BYTES, explain_zero),
-    MODEL_ROW("state_bytes", "recurrent state of a sequence", BYTES, explain_zero),
+    MODEL_ROW("index_bytes_per_token", "index keys of sparse attention, one more token", BYTES,
+              explain_index_per_token),
+    MODEL_ROW("state_bytes", "recurrent state of a sequence", BYTES, explain_model_state),
     MODEL_ROW("layers", "layers of all shapes", COUNT, explain_layers),
     MODEL_ROW("hidden", "hidden size h", COUNT, explain_hidden),
     MODEL_ROW("heads", "attention heads n", COUNT, explain_heads),
     MODEL_ROW("kv_heads", "KV heads n_kv", COUNT, explain_kv_heads),
     MODEL_ROW("head_dim", "head size d", COUNT, explain_head_dim),
     MODEL_ROW("ffn", "FFN width f", COUNT, explain_ffn),
+    MODEL_ROW("experts", "experts E", COUNT, explain_experts),
+    MODEL_ROW("active_experts", "experts K that a token passes", COUNT, explain_active_experts),
     MODEL_ROW("vocab", "vocabulary V", COUNT, explain_vocab),
     MODEL_ROW("max_context", "trained context", TOKENS, explain_max_context),
 
@@ -1578,6 +1977,7 @@ static const field_row FIELDS[] = {
     WORKLOAD_ROW("chunk_tokens", "most prefill tokens in a step", TOKENS, explain_chunk),
     WORKLOAD_ROW("query_tokens", "query tokens of a sequence in a decode step", TOKENS,
                  explain_query),
+    WORKLOAD_ROW("moe_skew", "power law of the routing", NONE, explain_skew),
     WORKLOAD_ROW("tp", "tensor-parallel devices", COUNT, explain_tp),
     WORKLOAD_ROW("memory_utilization_frac", "engine's share of usable memory", FRACTION,
                  explain_utilization),
@@ -1591,7 +1991,7 @@ static const field_row FIELDS[] = {
     ROW("memory.weight_bytes", "weights on one device", BYTES, explain_weight_bytes),
     ROW("memory.kv_bytes", "KV cache of all sequences at full length, on one device", BYTES,
         explain_kv_bytes),
-    ROW("memory.state_bytes", "recurrent state of all sequences", BYTES, explain_zero),
+    ROW("memory.state_bytes", "recurrent state of all sequences", BYTES, explain_state),
     ROW("memory.activation_bytes", "tensors of the largest step, on one device", BYTES,
         explain_activation_bytes),
     ROW("memory.reserved_bytes", "memory kept free on one device", BYTES, explain_reserved),
@@ -1645,6 +2045,8 @@ static const field_row FIELDS[] = {
     ROW("compute_bound_batch.memory_limit", "largest batch that memory holds", SEQUENCES,
         explain_memory_limit),
     ROW("latency_knee_batch", "batch at which TPOT has risen by 10 %", SEQUENCES, explain_knee),
+    ROW("experts_read_per_layer", "distinct experts that a decode step touches", COUNT,
+        explain_experts_read),
     ROW("batching.batch", "batch at which attention's toll is taken", SEQUENCES,
         explain_batching_batch),
     ROW("batching.attention_takes_frac", "what attention takes of batching's gain", FRACTION,
@@ -1823,9 +2225,10 @@ static llmperf_status explain_operator(explainer *e, llmperf_op_id id, int which
     } else {
         const op_formulas *row = &found[which - 1];
         x->is_operator = true;
-        put_text(x->meaning, sizeof x->meaning, "%s of %s, one launch on one device%s%s", row->label,
-                 e->scope.decode ? "a decode step" : "a prefill of all prompts in one step",
-                 c->hw ? ": time" : "", c->hw ? "" : ", counted");
+        bool named = strcmp(row->label, llmperf_op_name(id)) == 0;
+        put_text(x->meaning, sizeof x->meaning, "%s%sone launch on one device, %s",
+                 named ? "" : row->label, named ? "" : ", ",
+                 e->scope.decode ? "in a decode step" : "in a prefill of all prompts in one step");
         put_text(x->result.name, sizeof x->result.name, "%s", llmperf_op_name(id));
         explain_op_row(e, row);
         if (distinct > 1)
@@ -1875,19 +2278,30 @@ static int split(char *text, char **ret_words)
 /* How loosely the last word of a name may stand for that of a path. */
 enum { LOOSE_NOT, LOOSE_UNIT, LOOSE_PART, LOOSE_COUNT };
 
-static bool word_stands_for(const char *word, const char *whole, int loose)
+/* Length of a word without the unit at its end. */
+static size_t without_unit(const char *word)
 {
     static const char *const units[] = {"_s",     "_bytes", "_tokens",       "_frac",
                                         "_batch", "_per_s", "_usd_per_mtok", "_wh_per_mtok"};
+    size_t length = strlen(word), shortest = length;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t unit = strlen(units[i]);
+        if (length > unit && strcmp(word + length - unit, units[i]) == 0 &&
+            length - unit < shortest)
+            shortest = length - unit;
+    }
+    return shortest;
+}
+
+static bool word_stands_for(const char *word, const char *whole, int loose)
+{
     size_t length = strlen(word);
     if (strcmp(word, whole) == 0)
         return true;
     if (loose == LOOSE_NOT || length == 0)
         return false;
-    if (strncmp(word, whole, length) == 0)
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-            if (strcmp(whole + length, units[i]) == 0)
-                return true;
+    if (length == without_unit(whole) && strncmp(word, whole, length) == 0)
+        return true;
     if (loose < LOOSE_PART)
         return false;
     for (const char *at = strstr(whole, word); at; at = strstr(at + 1, word)) {
@@ -1911,11 +2325,6 @@ static bool name_stands_for(const char *name, const char *path, int loose)
     for (int i = 0; i < p - 1 && at < n - 1; i++)
         at += strcmp(name_words[at], path_words[i]) == 0;
     return at == n - 1;
-}
-
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
 }
 
 /* Fields that a name may mean, the tightest reading that finds any. */
@@ -1971,12 +2380,19 @@ static bool find_crossing(const char *name, target_of_name *target)
 static llmperf_status unknown_name(const char *name, llmperf_error *error)
 {
     const char *words[3 * FIELD_COUNT + LLMPERF_OP_COUNT + 1];
+    char bare[FIELD_COUNT][64]; /* without the unit */
     int count = 0;
     for (int i = 0; i < FIELD_COUNT; i++) {
         const char *last = strrchr(FIELDS[i].path, '.');
+        last = last ? last + 1 : FIELDS[i].path;
         words[count++] = FIELDS[i].path;
-        if (last && last[1] != '*')
-            words[count++] = last + 1;
+        if (last[0] == '*')
+            continue;
+        words[count++] = last;
+        size_t length = without_unit(last);
+        put_text(bare[i], sizeof bare[i], "%.*s", (int)length, last);
+        if (length >= 4)
+            words[count++] = bare[i];
     }
     for (int i = 0; i < LLMPERF_OP_COUNT; i++)
         words[count++] = llmperf_op_name((llmperf_op_id)i);
@@ -2194,11 +2610,13 @@ static char *human_value(double value, llmperf_unit unit, char *buffer)
     }
 }
 
-/* With the unit where the number alone does not say it. */
-static void value_words(double value, llmperf_unit unit, char *buffer, size_t size)
+/* With the unit where the number alone does not say it; `named`: what stands beside it does. */
+static void value_words(double value, llmperf_unit unit, bool named, char *buffer, size_t size)
 {
     char human[HUMAN_MAX];
-    bool bare = unit == LLMPERF_UNIT_S || unit == LLMPERF_UNIT_BYTES || unit == LLMPERF_UNIT_FLOP ||
+    bool counts = unit == LLMPERF_UNIT_TOKENS || unit == LLMPERF_UNIT_SEQUENCES ||
+                  unit == LLMPERF_UNIT_WEIGHTS;
+    bool bare = (named && counts) || unit == LLMPERF_UNIT_S || unit == LLMPERF_UNIT_BYTES || unit == LLMPERF_UNIT_FLOP ||
                 unit == LLMPERF_UNIT_BYTES_PER_S || unit == LLMPERF_UNIT_FLOP_PER_S ||
                 unit == LLMPERF_UNIT_COUNT;
     const char *name = bare ? "" : llmperf_unit_name(unit);
@@ -2241,8 +2659,11 @@ static void put_result(page *p, const llmperf_explanation *x)
         put_pair(p, "value", text);
         return;
     }
-    value_words(r->value, (llmperf_unit)r->unit, words, sizeof words);
-    llmperf_format_double(r->value, exact);
+    value_words(r->value, (llmperf_unit)r->unit, false, words, sizeof words);
+    if (r->value == floor(r->value))
+        llmperf_format_double(r->value, exact);
+    else
+        put_text(exact, sizeof exact, "%.9g", r->value);
     char rounded[48] = "", whole[64] = "";
     if (x->rounded_up && r->evaluated == r->evaluated)
         put_text(rounded, sizeof rounded, "%.6g, rounded up: ", r->evaluated);
@@ -2254,26 +2675,41 @@ static void put_result(page *p, const llmperf_explanation *x)
 
 static void put_steps(page *p, const llmperf_explanation *x)
 {
+    enum { INDENT = 27 };
     if (x->step_count == 0)
         return;
     page_heading(p, "%s", x->is_operator ? "What it computes and moves" : "On the way");
     for (int i = 0; i < x->step_count; i++) {
         const llmperf_explain_line *s = &x->steps[i];
         char words[96], numbers[LLMPERF_FORMULA_MAX];
-        value_words(s->value, (llmperf_unit)s->unit, words, sizeof words);
+        value_words(s->value, (llmperf_unit)s->unit, false, words, sizeof words);
         short_numbers(s->numbers, numbers, sizeof numbers);
-        bool plain = strcmp(numbers, s->formula) == 0 || !s->formula[0];
-        const char *equals = s->formula[0] ? " = " : "";
         if (p->markdown && s->formula[0])
             fprintf(p->out, "- %s: `%s` = `%s` = %s\n", s->name, s->formula, numbers, words);
         else if (p->markdown)
             fprintf(p->out, "- %s: %s\n", s->name, words);
-        else if (plain)
-            page_paragraph(p, 22, "  %-20s%s%s%s", s->name, s->formula, equals, words);
+        else if (!s->formula[0] || strcmp(numbers, s->formula) == 0)
+            page_paragraph(p, INDENT, "  %-24s %s", s->name, words);
         else if (strchr(s->formula, ' ')) /* more than a symbol */
-            page_paragraph(p, 22, "  %-20s%s = %s = %s", s->name, s->formula, numbers, words);
+            page_paragraph(p, INDENT, "  %-24s %s = %s = %s", s->name, s->formula, numbers, words);
         else
-            page_paragraph(p, 22, "  %-20s%s = %s", s->name, s->formula, words);
+            page_paragraph(p, INDENT, "  %-24s %s = %s", s->name, s->formula, words);
+    }
+}
+
+/* One of the terms: launches and what each takes, or its formula. */
+static void term_middle(const llmperf_explain_line *t, bool by_launch, char *buffer, size_t size)
+{
+    const char *star = strstr(t->numbers, " * ");
+    double one;
+    if (!by_launch) {
+        put_text(buffer, size, "%s", t->formula);
+    } else if (star && llmperf_parse_double(star + 3, &one)) {
+        char human[96];
+        value_words(one, (llmperf_unit)t->unit, true, human, sizeof human);
+        put_text(buffer, size, "%.*s x %s", (int)(star - t->numbers), t->numbers, human);
+    } else {
+        put_text(buffer, size, "launches that differ");
     }
 }
 
@@ -2281,63 +2717,98 @@ static void put_terms(page *p, const llmperf_explanation *x)
 {
     enum { SHOWN = 12 };
     static const char *const headings[] = {"term", "", ">value", ">share"};
-    double rest = 0;
     if (x->term_count == 0)
         return;
-    bool by_launch = begins_with(x->terms[0].formula, "launches ");
+    bool by_launch = false;
+    for (int i = 0; i < x->term_count; i++)
+        by_launch |= begins_with(x->terms[i].formula, "launches ");
+    double rest = 0, whole = x->result.value;
     page_heading(p, "The terms");
-    page_table(p, by_launch ? 4 : 3, headings);
+    page_table(p, 4, headings);
     for (int i = 0; i < x->term_count; i++) {
         const llmperf_explain_line *t = &x->terms[i];
-        char words[96], share[32], each[96] = "";
-        value_words(t->value, (llmperf_unit)t->unit, words, sizeof words);
-        put_text(share, sizeof share, "%.1f %%",
-                 x->result.value > 0 ? 100 * t->value / x->result.value : 0);
-        if (i >= SHOWN && x->term_count > SHOWN + 1 && by_launch) {
+        char words[96], share[32], middle[LLMPERF_FORMULA_MAX];
+        if (by_launch && i >= SHOWN && x->term_count > SHOWN + 1) {
             rest += t->value;
             continue;
         }
-        const char *star = strstr(t->numbers, " * ");
-        double one = 0;
-        if (by_launch && star && llmperf_parse_double(star + 3, &one)) {
-            char human[96];
-            value_words(one, (llmperf_unit)t->unit, human, sizeof human);
-            put_text(each, sizeof each, "%.*s x %s", (int)(star - t->numbers), t->numbers, human);
-        }
-        const char *four[] = {t->name, each, words, share};
-        const char *three[] = {t->name, t->formula, words};
-        page_row(p, by_launch ? four : three);
+        term_middle(t, by_launch, middle, sizeof middle);
+        value_words(t->value, (llmperf_unit)t->unit, true, words, sizeof words);
+        put_text(share, sizeof share, "%.1f %%", whole > 0 ? 100 * t->value / whole : 0);
+        const char *cells[] = {t->name, middle, words, share};
+        page_row(p, cells);
     }
     if (rest > 0) {
         char words[96], share[32];
-        value_words(rest, (llmperf_unit)x->result.unit, words, sizeof words);
-        put_text(share, sizeof share, "%.1f %%", 100 * rest / x->result.value);
+        value_words(rest, (llmperf_unit)x->result.unit, true, words, sizeof words);
+        put_text(share, sizeof share, "%.1f %%", 100 * rest / whole);
         const char *cells[] = {"the others", "", words, share};
         page_row(p, cells);
     }
     page_end_table(p);
 }
 
+/* Files are named once, below the inputs. */
+static bool from_file(const llmperf_explain_input *in)
+{
+    return (in->origin == LLMPERF_ORIGIN_MODEL && strchr(in->source, ':') && in->unit != LLMPERF_UNIT_BYTES) ||
+           (in->origin == LLMPERF_ORIGIN_HARDWARE);
+}
+
+/* Number of a source among the files named so far, from 1. */
+static int source_number(const llmperf_explanation *x, int input, bool *ret_is_new)
+{
+    int count = 0;
+    for (int i = 0; i <= input; i++) {
+        if (!from_file(&x->inputs[i]))
+            continue;
+        int first = 0;
+        while (!from_file(&x->inputs[first]) ||
+               strcmp(x->inputs[first].source, x->inputs[i].source) != 0)
+            first++;
+        count += first == i;
+        if (i == input) {
+            *ret_is_new = first == i;
+            return first == i ? count : source_number(x, first, &(bool){false});
+        }
+    }
+    return count;
+}
+
 static void put_inputs(page *p, const llmperf_explanation *x)
 {
+    enum { INDENT = 32 };
     if (x->input_count == 0)
         return;
     page_heading(p, "Inputs");
     for (int i = 0; i < x->input_count; i++) {
         const llmperf_explain_input *in = &x->inputs[i];
-        char words[96], trust[48] = "";
-        value_words(in->value, (llmperf_unit)in->unit, words, sizeof words);
+        char words[96], trust[48] = "", source[LLMPERF_TEXT_MAX];
+        bool is_new;
+        value_words(in->value, (llmperf_unit)in->unit, true, words, sizeof words);
         if (in->assumed)
             put_text(trust, sizeof trust, " (ASSUMED)");
         else if (in->origin == LLMPERF_ORIGIN_HARDWARE)
             put_text(trust, sizeof trust, " (%s)",
                      llmperf_confidence_name((llmperf_confidence)in->confidence));
+        if (from_file(in))
+            put_text(source, sizeof source, "[%d]", source_number(x, i, &is_new));
+        else
+            put_text(source, sizeof source, "%s", in->source);
         if (p->markdown)
-            fprintf(p->out, "- `%s` = %s: %s; %s%s\n", in->symbol, words, in->meaning, in->source,
+            fprintf(p->out, "- `%s` = %s: %s; %s%s\n", in->symbol, words, in->meaning, source,
                     trust);
         else
-            page_paragraph(p, 22, "  %-8s %*s  %s; %s%s", in->symbol,
-                           strlen(in->symbol) > 8 ? 0 : 9, words, in->meaning, in->source, trust);
+            page_paragraph(p, INDENT, "  %-14s %13s  %s; %s%s", in->symbol, words, in->meaning,
+                           source, trust);
+    }
+    if (p->markdown)
+        fputc('\n', p->out);
+    for (int i = 0; i < x->input_count; i++) {
+        bool is_new = false;
+        int number = from_file(&x->inputs[i]) ? source_number(x, i, &is_new) : 0;
+        if (is_new)
+            page_paragraph(p, 6, "  [%d] %s", number, x->inputs[i].source);
     }
 }
 

@@ -624,7 +624,7 @@ static bool print_node(const formula *f, int at, int level, formula_style style,
         ok = put("(", buffer, size, used);
     switch (n->kind) {
     case NUMBER:
-        ok = ok && put_number(n->number, true, buffer, size, used);
+        ok = ok && put_number(n->number, style != FORMULA_NUMBERS, buffer, size, used);
         break;
     case SYMBOL:
         if (numbers && lookup && lookup(n->name, &value, context))

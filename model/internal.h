@@ -101,6 +101,10 @@ bool tp_is_legal(const llmperf_model *model, int64_t tp);
 /* Weights of a norm of this width: weight, and bias where the kind has one. */
 int64_t norm_weights(const llmperf_model *model, int64_t width);
 
+/* Refuses an empty name and escapes control bytes in it (LLMPERF_NAME_MAX bytes). */
+llmperf_status clean_name(const doc *document, const doc_node *node, char *name,
+                          llmperf_error *error);
+
 /* `aliases: [..]` of a specification; adds a fault for each bad one. */
 llmperf_status read_aliases(const doc *document, doc_node *root, int *ret_count,
                             char (*aliases)[LLMPERF_NAME_MAX], llmperf_error *error);

@@ -21,21 +21,21 @@ double llmperf_distinct_experts(const llmperf_moe *moe, double tokens, double sk
         return experts;
     if (skew <= 0)
         return tokens == 1 ? active : -experts * expm1(tokens * log1p(-active / experts));
-    /* c by bisection: the sum grows with it */
-    double low = 0, high = pow(experts, skew) + 1;
-    for (int step = 0; step < 60; step++) {
-        double c = (low + high) / 2, sum = 0;
-        for (int64_t i = 1; i <= moe->experts; i++)
-            sum += fmin(1, c * pow((double)i, -skew));
-        if (sum < active)
-            low = c;
-        else
-            high = c;
+    /* the first `capped` experts are always picked, c shares the rest of K among the others */
+    int64_t capped = moe->active;
+    double tail = 0, distinct = 0;
+    for (int64_t i = moe->experts; i > capped; i--)
+        tail += pow((double)i, -skew);
+    for (; capped > 0; capped--) {
+        double next = pow((double)capped, -skew);
+        if ((double)(moe->active - capped + 1) * next > tail + next)
+            break;
+        tail += next;
     }
-    double distinct = 0;
-    for (int64_t i = 1; i <= moe->experts; i++)
-        distinct += 1 - pow(1 - fmin(1, high * pow((double)i, -skew)), tokens);
-    return distinct;
+    double c = (double)(moe->active - capped) / tail;
+    for (int64_t i = moe->experts; i > capped; i--)
+        distinct -= expm1(tokens * log1p(-fmin(1, c * pow((double)i, -skew))));
+    return distinct + (double)capped;
 }
 
 /* A grouped GEMM: m rows per active expert; flop and bytes of all of them. */

@@ -28,6 +28,17 @@ void page_gap(page *p)
         fputc('\n', p->out);
 }
 
+/* The formatted text with control bytes escaped: names and notes come from files. */
+static void clean_text(char text[TEXT_MAX], const char *format, va_list arguments)
+    LLMPERF_PRINTF(2, 0);
+
+static void clean_text(char text[TEXT_MAX], const char *format, va_list arguments)
+{
+    char raw[TEXT_MAX];
+    vsnprintf(raw, sizeof raw, format, arguments);
+    llmperf_escape(raw, text, TEXT_MAX);
+}
+
 /* Columns that a UTF-8 text takes on a terminal, one per code point. */
 static int width_of(const char *text)
 {
@@ -88,7 +99,7 @@ void page_title(page *p, const char *format, ...)
     char text[TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    clean_text(text, format, arguments);
     va_end(arguments);
     if (p->markdown)
         fprintf(p->out, "# %s\n\n", text);
@@ -104,7 +115,7 @@ void page_heading(page *p, const char *format, ...)
     char text[TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    clean_text(text, format, arguments);
     va_end(arguments);
     page_gap(p);
     if (p->markdown)
@@ -119,7 +130,7 @@ void page_paragraph(page *p, int indent, const char *format, ...)
     char text[TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    clean_text(text, format, arguments);
     va_end(arguments);
     if (p->markdown)
         fprintf(p->out, "%s\n\n", text);
@@ -160,7 +171,7 @@ void page_row(page *p, const char *const *cells)
         p->capacity = capacity;
     }
     for (int i = 0; i < p->columns; i++)
-        snprintf(p->cells[p->rows * PAGE_COLUMNS_MAX + i], PAGE_CELL_MAX, "%s", cells[i]);
+        llmperf_escape(cells[i], p->cells[p->rows * PAGE_COLUMNS_MAX + i], PAGE_CELL_MAX);
     p->rows++;
 }
 

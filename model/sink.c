@@ -36,10 +36,12 @@ void sink_end_row(sink *s)
 {
     if (!s->csv)
         return;
-    bool ok = s->header && s->row;
+    /* a memory stream that could not grow says so in its error flag alone */
+    bool ok = s->header && s->row && !ferror(s->header) && !ferror(s->row);
     ok &= s->header && fclose(s->header) == 0;
     ok &= s->row && fclose(s->row) == 0;
     s->header = s->row = NULL;
+    ok &= s->header_text && s->row_text; /* NULL when fclose() could not trim the block */
     if (ok) {
         if (!s->header_done)
             fprintf(s->out, "%s\n", s->header_text);
@@ -53,22 +55,38 @@ void sink_end_row(sink *s)
     s->header_text = s->row_text = NULL;
 }
 
-void csv_text(FILE *out, const char *text)
+void csv_text(FILE *out, const char *raw)
 {
-    bool formula = text[0] && strchr("=+-@\t\r", text[0]);
-    if (!formula && !strpbrk(text, ",\"\n\r")) {
+    char text[1024];
+    bool formula = raw[0] && strchr("=+-@\t\r", raw[0]);
+    llmperf_escape(raw, text, sizeof text); /* control bytes must not reach a terminal */
+    if (!formula && !strpbrk(text, ",\"")) {
         fputs(text, out);
         return;
     }
     fputc('"', out);
     if (formula)
         fputc('\'', out);
-    for (; *text; text++) {
-        if (*text == '"')
+    for (const char *c = text; *c; c++) {
+        if (*c == '"')
             fputc('"', out);
-        fputc(*text, out);
+        fputc(*c, out);
     }
     fputc('"', out);
+}
+
+/* A character beyond ASCII; bytes that are no UTF-8 as \xNN, so that JSON stays JSON. Returns how
+ * many bytes it took. */
+static size_t json_character(FILE *out, const unsigned char *at)
+{
+    char one[5] = {(char)at[0]}, safe[20];
+    size_t length = 1;
+    for (; length < 4 && (at[length] & 0xc0) == 0x80; length++)
+        one[length] = (char)at[length];
+    llmperf_escape(one, safe, sizeof safe);
+    for (const char *c = safe; *c; c++)
+        fputs(*c == '\\' ? "\\\\" : (char[]){*c, '\0'}, out);
+    return length;
 }
 
 static void json_text(FILE *out, const char *text)
@@ -91,6 +109,8 @@ static void json_text(FILE *out, const char *text)
         default:
             if (*c < 0x20 || *c == 0x7f)
                 fprintf(out, "\\u%04x", *c);
+            else if (*c >= 0x80)
+                c += json_character(out, c) - 1;
             else
                 fputc(*c, out);
         }

@@ -171,7 +171,9 @@ static llmperf_status unknown(const name_list *list, const char *kind, const cha
         words[i] = list->name[i];
     words[list->count] = NULL;
     const char *near = llmperf_nearest(name, words);
-    bool models = strcmp(kind, "models") == 0;
+    const char *what = strcmp(kind, "models") == 0     ? "model"
+                       : strcmp(kind, "hardware") == 0 ? "hardware"
+                                                       : "calibration";
     if (strchr(name, '/')) /* it may have been meant as a path */
         return llmperf_fail(error, LLMPERF_E_IO,
                             "'%s' is neither a file nor a known id%s%s%s; a path, or a name from "
@@ -181,7 +183,7 @@ static llmperf_status unknown(const name_list *list, const char *kind, const cha
     return llmperf_fail(error, LLMPERF_E_USAGE,
                         "no %s is named '%s'%s%s%s; a name from 'llmperf specs list %s' or a path "
                         "is allowed",
-                        models ? "model" : "hardware", name, near ? ", did you mean '" : "",
+                        what, name, near ? ", did you mean '" : "",
                         near ? near : "", near ? "'?" : "", kind);
 }
 
@@ -227,6 +229,12 @@ llmperf_status llmperf_find_hw(const llmperf_spec_paths *paths, const char *name
                                llmperf_error *error)
 {
     return find(paths, "hardware", name, ret_path, error);
+}
+
+llmperf_status llmperf_find_calib(const llmperf_spec_paths *paths, const char *name, char *ret_path,
+                                  llmperf_error *error)
+{
+    return find(paths, "calibration", name, ret_path, error);
 }
 
 /* ---- peaks that look sparse ---------------------------------------------------------------------------- */

@@ -354,6 +354,14 @@ static bool done(hf_reader *r, llmperf_status status)
     return status == LLMPERF_OK;
 }
 
+/* The fault just reported is something that this version does not count. */
+static void unsupported(hf_reader *r)
+{
+    r->status = LLMPERF_E_UNSUPPORTED;
+    if (r->error)
+        r->error->status = LLMPERF_E_UNSUPPORTED;
+}
+
 /* null counts as absent. */
 static doc_node *find(doc_node *map, const char *key)
 {
@@ -1031,7 +1039,7 @@ static void plan_nas(hf_reader *r, int64_t i, llmperf_layer *layer)
     if (replaced) {
         done(r, doc_fail(r->document, linear, r->error,
                          "replace_with_linear is not counted by this version; false is allowed"));
-        r->status = LLMPERF_E_UNSUPPORTED;
+        unsupported(r);
     }
     if (no_attention)
         done(r, doc_bool(r->document, no_attention, &skip, r->error));
@@ -1241,7 +1249,7 @@ static void check_layer_types(hf_reader *r)
                              "this layer type is not counted for %s; full_attention and "
                              "sliding_attention are allowed",
                              r->family->model_type));
-            r->status = LLMPERF_E_UNSUPPORTED;
+            unsupported(r);
             return;
         }
     }
@@ -1282,7 +1290,7 @@ static void add_layer(hf_reader *r, llmperf_layer *layer)
         done(r, doc_fail(r->document, r->map, r->error,
                          "more than %d different layer shapes; at most %d are allowed",
                          LLMPERF_LAYER_KINDS_MAX, LLMPERF_LAYER_KINDS_MAX));
-        r->status = LLMPERF_E_UNSUPPORTED;
+        unsupported(r);
         return;
     }
     layer->count = 1;
@@ -1357,9 +1365,7 @@ static bool find_family(hf_reader *r)
         done(r, doc_fail(r->document, node, r->error,
                          "model_type '%s' is not counted by this version; known are %s", model_type,
                          names));
-        r->status = LLMPERF_E_UNSUPPORTED;
-        if (r->error)
-            r->error->status = LLMPERF_E_UNSUPPORTED;
+        unsupported(r);
         return false;
     }
     snprintf(r->model->architecture, sizeof r->model->architecture, "%s", model_type);

@@ -382,6 +382,18 @@ static void read_notes(hw_reader *r, doc_node *root)
     }
 }
 
+/* A name is printed everywhere: it must not be empty, and its control bytes are escaped. */
+llmperf_status clean_name(const doc *document, const doc_node *node, char *name,
+                          llmperf_error *error)
+{
+    char raw[LLMPERF_NAME_MAX];
+    if (!name[0])
+        return doc_fail(document, node, error, "name is empty; a name is allowed");
+    snprintf(raw, sizeof raw, "%s", name);
+    llmperf_escape(raw, name, LLMPERF_NAME_MAX);
+    return LLMPERF_OK;
+}
+
 llmperf_status read_aliases(const doc *document, doc_node *root, int *ret_count,
                             char (*aliases)[LLMPERF_NAME_MAX], llmperf_error *error)
 {
@@ -450,8 +462,8 @@ static void read_hw(hw_reader *r, doc_node *root)
         doc_get(root, KNOWN_KEYS[i]);
     done(r, doc_refuse_unknown(r->document, root, KNOWN_KEYS, r->error));
     doc_node *name = required(r, root, "name", "h100-sxm");
-    if (name)
-        done(r, doc_text(r->document, name, hw->name, sizeof hw->name, r->error));
+    if (name && done(r, doc_text(r->document, name, hw->name, sizeof hw->name, r->error)))
+        done(r, clean_name(r->document, name, hw->name, r->error));
     done(r, read_aliases(r->document, root, &hw->alias_count, hw->aliases, r->error));
     read_kind(r, root);
     read_text(r, root, "vendor", hw->vendor, sizeof hw->vendor);
@@ -512,6 +524,8 @@ static bool positive(double value) { return isfinite(value) && value > 0; }
 llmperf_status llmperf_hw_check(const llmperf_hw *hw, llmperf_error *error)
 {
     bool any_peak = false;
+    if (!hw->name[0])
+        return llmperf_fail(error, LLMPERF_E_SPEC, "hardware without a name; a name is required");
     for (int i = 0; i < LLMPERF_DTYPE_COUNT; i++) {
         double peak = hw->peak_flop_per_s[i];
         if (peak != 0 && !positive(peak))

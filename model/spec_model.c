@@ -422,6 +422,9 @@ llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_e
     /* a misspelt key comes before the complaint that the right one is missing */
     refuse_unknown(&r, root, ROWS(MODEL_ROWS), more);
     read_rows(&r, root, ROWS(MODEL_ROWS), &model);
+    doc_node *name = doc_get(root, "name");
+    if (name && name->kind == DOC_SCALAR && !doc_is_null(name))
+        done(&r, clean_name(document, name, model.name, error));
     done(&r, read_aliases(document, root, &model.alias_count, model.aliases, error));
     read_layers(&r, root, &model);
     read_weights(&r, root, &model);
@@ -470,8 +473,10 @@ static void name_by_path(llmperf_model *model, const char *path)
     size_t length = strlen(base);
     if (length >= sizeof model->name)
         length = sizeof model->name - 1;
-    memcpy(model->name, base, length);
-    model->name[length] = '\0';
+    char raw[LLMPERF_NAME_MAX];
+    memcpy(raw, base, length);
+    raw[length] = '\0';
+    llmperf_escape(raw, model->name, sizeof model->name);
 }
 
 /* hf_quant_config.json beside a config.json: NULL when there is none. */

@@ -86,7 +86,9 @@ llmperf_status llmperf_write_model_row(FILE *out, const char *format, const llmp
                    strcmp(format, "csv") == 0, first);
         return LLMPERF_OK;
     }
-    const char *cells[] = {model->name, human_count(values[1], params), human_bytes(values[2], kv),
+    char name[LLMPERF_NAME_MAX * 2];
+    llmperf_escape(model->name, name, sizeof name);
+    const char *cells[] = {name, human_count(values[1], params), human_bytes(values[2], kv),
                            values[3] > 0 ? human_tokens(values[3], context) : "-",
                            model->architecture};
     put_row(out, format, headings, cells, first);
@@ -109,7 +111,9 @@ llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf
         return LLMPERF_OK;
     }
     snprintf(rate, sizeof rate, "%.28s/s", human_bytes(values[2], bandwidth));
-    const char *cells[] = {hw->name, human_bytes(values[1], memory), rate,
+    char name[LLMPERF_NAME_MAX * 2];
+    llmperf_escape(hw->name, name, sizeof name);
+    const char *cells[] = {name, human_bytes(values[1], memory), rate,
                            values[3] > 0 ? human_flop(values[3], peak) : "-", confidence};
     put_row(out, format, headings, cells, first);
     return LLMPERF_OK;

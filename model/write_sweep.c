@@ -25,12 +25,13 @@ static int form_of(const char *format)
 }
 
 llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_model *model,
-                                  llmperf_sweep_phase phase, const char *const *axes,
-                                  int64_t total, int64_t shown, const llmperf_text_style *style,
+                                  const llmperf_calib *calib, llmperf_sweep_phase phase,
+                                  const char *const *axes, int64_t total, int64_t shown,
+                                  const llmperf_text_style *style,
                                   llmperf_sweep_writer *ret_writer, llmperf_error *error)
 {
     llmperf_sweep_writer w = {.out = out, .form = form_of(format), .phase = phase, .first = true,
-                              .total = total, .shown = shown};
+                              .calibrated = calib != NULL, .total = total, .shown = shown};
     if (w.form < 0)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "format '%s' is not known here; text, json, csv, md are allowed", format);
@@ -45,6 +46,7 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
         sink_text(&s, "llmperf", llmperf_version());
         sink_integer(&s, "schema", LLMPERF_JSON_SCHEMA);
         sink_text(&s, "model", model->name);
+        sink_text(&s, "calibration", calib ? calib->name : NULL);
         sink_text(&s, "phase", phase_name);
         sink_begin_array(&s, "axes");
         for (; *axes; axes++)
@@ -56,8 +58,10 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
         if (!p)
             return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         page_open(p, out, w.form == FORM_MD, style && style->color);
-        page_title(p, "%s, %s; no calibration: times are bounds", model->name,
-                   phase == LLMPERF_SWEEP_DECODE ? "one decode step" : "prefill of all prompts");
+        page_title(p, "%s, %s; %s%s", model->name,
+                   phase == LLMPERF_SWEEP_DECODE ? "one decode step" : "prefill of all prompts",
+                   calib ? "calibrated: " : "no calibration: times are bounds",
+                   calib ? calib->name : "");
         page_gap(p);
         page_table(p, PAGE_COLUMNS_MAX, TEXT_HEADINGS);
         w.page = p;
@@ -161,8 +165,10 @@ llmperf_status llmperf_sweep_close(llmperf_sweep_writer *w, const llmperf_notes 
             sink_text(&s, NULL, skipped->text[i]);
         sink_end_array(&s);
         sink_begin_array(&s, "not_modelled");
-        sink_text(&s, NULL, "kernel efficiency, launch and host time (no calibration: times are "
-                            "bounds)");
+        if (!w->calibrated)
+            sink_text(&s, NULL, "kernel efficiency, launch and host time (no calibration: times are "
+                                "bounds)");
+        sink_text(&s, NULL, "mixed prefill and decode steps, queueing");
         sink_end_array(&s);
         sink_end_object(&s);
         return sink_close(&s, error);
@@ -175,7 +181,8 @@ llmperf_status llmperf_sweep_close(llmperf_sweep_writer *w, const llmperf_notes 
                        w->shown, w->total);
     for (int i = 0; i < skipped->count; i++)
         page_paragraph(p, 2, "Note: %s.", skipped->text[i]);
-    page_paragraph(p, 2, "time at best; 95 %% of published engines are within %.3g times it.",
+    if (!w->calibrated)
+        page_paragraph(p, 2, "time at best; 95 %% of published runs are within %.3g times it.",
                    llmperf_spread(w->phase == LLMPERF_SWEEP_DECODE ? LLMPERF_SPREAD_DECODE_STEP
                                                                    : LLMPERF_SPREAD_PREFILL_STEP));
     llmperf_status status = page_close(p, error);

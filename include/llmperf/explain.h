@@ -49,8 +49,8 @@ LLMPERF_API const char *llmperf_origin_name(llmperf_origin origin);
 
 #define LLMPERF_FORMULA_MAX 512
 #define LLMPERF_EXPLAIN_STEPS_MAX 24
-#define LLMPERF_EXPLAIN_TERMS_MAX 272
-#define LLMPERF_EXPLAIN_INPUTS_MAX 64
+#define LLMPERF_EXPLAIN_TERMS_MAX 520
+#define LLMPERF_EXPLAIN_INPUTS_MAX 96
 
 /* A value with its formula. `formula` is "" where there is no closed form; `numbers` is the same
  * formula with values that read back exactly. */
@@ -73,7 +73,7 @@ typedef struct llmperf_explain_input {
     char source[LLMPERF_TEXT_MAX];
 } llmperf_explain_input;
 
-/* Large (some 400 kB); holds no pointers. */
+/* Large (some 700 kB); holds no pointers. */
 typedef struct llmperf_explanation {
     char meaning[192];
     char rule[256];  /* in words, where there is no closed form; "" */

@@ -73,13 +73,14 @@ typedef struct llmperf_sweep_writer {
     FILE *out;
     int form;
     llmperf_sweep_phase phase;
-    bool first;
+    bool first, calibrated;
     int64_t total, shown;
     void *page; /* text and Markdown: the table being built; owned */
 } llmperf_sweep_writer;
 
 LLMPERF_API llmperf_status llmperf_sweep_open(FILE *out, const char *format,
                                               const llmperf_model *model,
+                                              const llmperf_calib *calib, /* NULL = none */
                                               llmperf_sweep_phase phase,
                                               const char *const *axes, int64_t total,
                                               int64_t shown, const llmperf_text_style *style,

@@ -318,7 +318,7 @@ LLMPERF_API const llmperf_provenance *llmperf_hw_provenance(const llmperf_hw *hw
 
 /* ---- where specifications are found ----------------------------------------------------------- */
 
-/* Folders that hold models/ and hardware/, searched in order. Filled by the program. */
+/* Folders that hold models/, hardware/ and calibration/, searched in order. Filled by the program. */
 typedef struct llmperf_spec_paths {
     int count;
     char folder[8][LLMPERF_PATH_MAX];
@@ -331,6 +331,8 @@ LLMPERF_API llmperf_status llmperf_find_model(const llmperf_spec_paths *paths, c
                                               char *ret_path, llmperf_error *error);
 LLMPERF_API llmperf_status llmperf_find_hw(const llmperf_spec_paths *paths, const char *name,
                                            char *ret_path, llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_find_calib(const llmperf_spec_paths *paths, const char *name,
+                                              char *ret_path, llmperf_error *error);
 
 /* Calls `visit` for each shipped file of a kind ("models" or "hardware"), by name, each name once
  * (the first folder wins). A visit that returns false ends the walk. */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* A calibration as YAML that spec_calib.c takes back to the same value. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* A double-quoted scalar: safe for any text. */
+static void quoted(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(out, "\\%c", *c);
+        else if (*c < 0x20 || *c == 0x7f)
+            fprintf(out, "\\x%02x", *c);
+        else
+            fputc(*c, out);
+    }
+    fputc('"', out);
+}
+
+static void put_text(FILE *out, const char *key, const char *value)
+{
+    if (!value[0])
+        return;
+    fprintf(out, "%s: ", key);
+    quoted(out, value);
+    fputc('\n', out);
+}
+
+static void number(FILE *out, double value)
+{
+    char text[LLMPERF_DOUBLE_TEXT_MAX];
+    fputs(isinf(value) ? "max" : llmperf_format_double(value, text), out);
+}
+
+static void put_number(FILE *out, const char *key, double value)
+{
+    if (value == 0)
+        return;
+    fprintf(out, "%s: ", key);
+    number(out, value);
+    fputc('\n', out);
+}
+
+static void put_count(FILE *out, const char *key, int64_t value)
+{
+    if (value != 0)
+        fprintf(out, "%s: %" PRId64 "\n", key, value);
+}
+
+static void put_key(FILE *out, const llmperf_calib_key *key)
+{
+    static const char *const COLLECTIVES[] = {NULL, "all_reduce", "all_gather"};
+    const char *regime = llmperf_regime_name((llmperf_regime)key->regime);
+    fprintf(out, "  - kind: %s\n", llmperf_kind_name((llmperf_op_kind)key->kind));
+    if (regime)
+        fprintf(out, "    regime: %s\n", regime);
+    if (key->dtype)
+        fprintf(out, "    dtype: %s\n", llmperf_dtype_name((llmperf_dtype)key->dtype));
+    if (key->stored)
+        fprintf(out, "    stored: %s\n", llmperf_dtype_name((llmperf_dtype)key->stored));
+    if (key->gemv)
+        fputs("    gemv: true\n", out);
+    if (key->collective)
+        fprintf(out, "    collective: %s\n", COLLECTIVES[key->collective]);
+    put_count(out, "    devices", key->devices);
+}
+
+/* A fitted parameter, and one that is set to something else than its neutral value. */
+static bool is_written(const llmperf_calib_entry *e, int i)
+{
+    double neutral = llmperf_param_neutral((llmperf_param)i);
+    return e->fitted & 1u << i || !(e->param[i] == neutral);
+}
+
+static void put_params(FILE *out, const llmperf_calib_entry *e)
+{
+    fputs("    parameters:\n", out);
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+        if (is_written(e, i)) {
+            fprintf(out, "      %s: ", llmperf_param_name((llmperf_param)i));
+            number(out, e->param[i]);
+            fputc('\n', out);
+        }
+    if (!e->fitted)
+        return;
+    const char *gap = "";
+    fputs("    fitted: [", out);
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+        if (e->fitted & 1u << i) {
+            fprintf(out, "%s%s", gap, llmperf_param_name((llmperf_param)i));
+            gap = ", ";
+        }
+    fputs("]\n    standard_error:\n", out);
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+        if (e->fitted & 1u << i) {
+            fprintf(out, "      %s: ", llmperf_param_name((llmperf_param)i));
+            number(out, sqrt(e->covariance[i][i]));
+            fputc('\n', out);
+        }
+    fputs("    covariance:\n", out);
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
+        if (!(e->fitted & 1u << i))
+            continue;
+        gap = "      - [";
+        for (int k = 0; k < LLMPERF_PARAM_COUNT; k++)
+            if (e->fitted & 1u << k) {
+                fputs(gap, out);
+                number(out, e->covariance[i][k]);
+                gap = ", ";
+            }
+        fputs("]\n", out);
+    }
+}
+
+static void put_range(FILE *out, const char *key, double least, double most)
+{
+    if (most == 0)
+        return;
+    fprintf(out, "      %s: [", key);
+    number(out, least);
+    fputs(", ", out);
+    number(out, most);
+    fputs("]\n", out);
+}
+
+static void put_quality(FILE *out, const llmperf_calib_quality *q)
+{
+    if (q->samples == 0)
+        return;
+    fputs("    quality:\n", out);
+    put_count(out, "      samples", q->samples);
+    put_count(out, "      points", q->points);
+    put_count(out, "      groups", q->groups);
+    put_count(out, "      warm", q->warm);
+    put_count(out, "      refused", q->refused);
+    put_number(out, "      mean_frac", q->mean_frac);
+    put_number(out, "      median_frac", q->median_frac);
+    put_number(out, "      p90_frac", q->p90_frac);
+    put_number(out, "      bias_frac", q->bias_frac);
+    put_number(out, "      rms_log", q->rms_log);
+    put_number(out, "      left_out_frac", q->left_out_frac);
+    put_number(out, "      roofline_frac", q->roofline_frac);
+    put_number(out, "      constant_frac", q->constant_frac);
+    if (q->flop_most + q->bytes_most + q->time_most_s == 0)
+        return;
+    fputs("    range:\n", out);
+    put_range(out, "flop", q->flop_least, q->flop_most);
+    put_range(out, "bytes", q->bytes_least, q->bytes_most);
+    put_range(out, "time_s", q->time_least_s, q->time_most_s);
+}
+
+llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib, llmperf_error *error)
+{
+    errno = 0;
+    fprintf(out, "# llmperf calibration; docs/calibration.md explains every key\nschema: %d\n",
+            LLMPERF_CALIB_SCHEMA);
+    put_text(out, "name", calib->name);
+    put_text(out, "hardware", calib->hw);
+    put_text(out, "device", calib->device);
+    put_text(out, "backend", calib->backend);
+    put_text(out, "date", calib->date);
+    if (calib->clock_hz + calib->power_w > 0 || calib->throttled || calib->contended) {
+        fputs("conditions:\n", out);
+        put_number(out, "  clock_hz", calib->clock_hz);
+        put_number(out, "  power_w", calib->power_w);
+        if (calib->throttled)
+            fputs("  throttled: true\n", out);
+        if (calib->contended)
+            fputs("  contended: true\n", out);
+    }
+    put_count(out, "samples", calib->samples);
+    put_text(out, "digest", calib->digest);
+    fputs(calib->entry_count > 0 ? "fits:\n" : "fits: []\n", out);
+    for (int i = 0; i < calib->entry_count; i++) {
+        const llmperf_calib_entry *e = &calib->entry[i];
+        put_key(out, &e->key);
+        put_text(out, "    library", e->library);
+        put_text(out, "    version", e->version);
+        put_params(out, e);
+        put_number(out, "    residual", e->residual);
+        put_number(out, "    correlation", e->correlation);
+        put_text(out, "    remarks", e->remarks);
+        put_quality(out, &e->quality);
+    }
+    if (fflush(out) != 0 || ferror(out))
+        return llmperf_fail(error, LLMPERF_E_IO, "cannot write the calibration: %s",
+                            strerror(errno ? errno : EIO));
+    return LLMPERF_OK;
+}

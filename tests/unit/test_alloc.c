@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Out of memory at every single point: each scenario runs once to count its allocations, then once
+ * for each of them with that one failing, and once with that one and all later ones failing. It must
+ * return LLMPERF_E_MEMORY (or the full result, where it can do without), crash nowhere and leave no
+ * block behind.
+ *
+ * This program defines malloc and its kin, so it serves every library of the process: our objects,
+ * libyaml (the tree and its event buffers) and libc (strdup, open_memstream, opendir, fopen). A
+ * sanitizer brings a malloc of its own: there the test is skipped.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "random_case.h"
+
+#if !defined(__GLIBC__) || defined(SLOW_BUILD) || defined(__SANITIZE_THREAD__)
+
+int main(void)
+{
+    puts("skipped: needs glibc's malloc, without a sanitizer");
+    return 77;
+}
+
+#else
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *memory);
+
+static bool watched, keep_failing;
+static long calls, fail_at, live; /* fail_at 0 = never */
+
+static bool fails_now(void)
+{
+    if (!watched)
+        return false;
+    calls++;
+    return fail_at > 0 && (keep_failing ? calls >= fail_at : calls == fail_at);
+}
+
+static void *counted(void *memory)
+{
+    live += watched && memory;
+    return memory;
+}
+
+void *malloc(size_t size) { return fails_now() ? NULL : counted(__libc_malloc(size)); }
+
+void *calloc(size_t count, size_t size)
+{
+    return fails_now() ? NULL : counted(__libc_calloc(count, size));
+}
+
+void *realloc(void *memory, size_t size)
+{
+    if (fails_now())
+        return NULL;
+    void *moved = __libc_realloc(memory, size);
+    return memory ? moved : counted(moved);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return fails_now() ? NULL : counted(__libc_memalign(alignment, size));
+}
+
+void free(void *memory)
+{
+    live -= watched && memory;
+    __libc_free(memory);
+}
+
+/* ---- what is run ---- */
+
+static llmperf_model model;
+static llmperf_hw hw;
+static llmperf_case plain, calibrated;
+static llmperf_prediction prediction;
+static llmperf_calib calib;
+static llmperf_spec_paths paths;
+static const char *text, *format, *name; /* inputs of the scenario at hand */
+static char path[LLMPERF_PATH_MAX];
+
+static union result {
+    llmperf_model model;
+    llmperf_hw hw;
+    llmperf_calib calib;
+    char path[LLMPERF_PATH_MAX];
+    char text[1 << 20];
+} result;
+
+static llmperf_status load_model(llmperf_error *error)
+{
+    return llmperf_model_load_text(name, text, strlen(text), &result.model, error);
+}
+
+static llmperf_status load_model_file(llmperf_error *error)
+{
+    return llmperf_model_load(path, &result.model, error);
+}
+
+static llmperf_status load_hw(llmperf_error *error)
+{
+    return llmperf_hw_load_text(name, text, strlen(text), &result.hw, error);
+}
+
+static llmperf_status load_calib(llmperf_error *error)
+{
+    return llmperf_calib_load_text(name, text, strlen(text), &result.calib, error);
+}
+
+static llmperf_status find_alias(llmperf_error *error)
+{
+    return llmperf_find_hw(&paths, name, result.path, error);
+}
+
+/* A stream into result.text that takes no memory of its own while watched. */
+static char stream_buffer[1 << 16];
+static FILE *stream;
+
+static void open_stream(void)
+{
+    stream = fmemopen(result.text, sizeof result.text, "w");
+    setvbuf(stream, stream_buffer, _IOFBF, sizeof stream_buffer);
+}
+
+static llmperf_status write_prediction(llmperf_error *error)
+{
+    return llmperf_write_prediction(stream, format, &prediction, NULL, error);
+}
+
+static llmperf_status write_layers(llmperf_error *error)
+{
+    return llmperf_write_layers(stream, format, &plain, 512, NULL, error);
+}
+
+static llmperf_status write_symbolic(llmperf_error *error)
+{
+    return llmperf_write_symbolic(stream, format, &plain, NULL, error);
+}
+
+static llmperf_status write_model(llmperf_error *error)
+{
+    return llmperf_write_model(stream, format, &model, NULL, error);
+}
+
+static llmperf_status write_hw(llmperf_error *error)
+{
+    return llmperf_write_hw(stream, format, &hw, NULL, error);
+}
+
+static llmperf_status write_calib(llmperf_error *error)
+{
+    return llmperf_calib_write(stream, &calib, error);
+}
+
+static llmperf_status predict(llmperf_error *error)
+{
+    static llmperf_prediction p;
+    llmperf_status status = llmperf_predict(&calibrated, &p, error);
+    if (status == LLMPERF_OK)
+        memcpy(result.text, &p.tpot_s, sizeof p.tpot_s);
+    return status;
+}
+
+/* ---- the loop ---- */
+
+typedef llmperf_status scenario(llmperf_error *error);
+
+static int faults;
+
+static llmperf_status run(scenario *one, bool writes, long at, bool further, llmperf_error *error)
+{
+    memset(&result, 0, sizeof result);
+    memset(error, 0, sizeof *error);
+    if (writes)
+        open_stream();
+    fail_at = at;
+    keep_failing = further;
+    calls = live = 0;
+    watched = true;
+    llmperf_status status = one(error);
+    watched = false;
+    if (writes)
+        fclose(stream);
+    return status;
+}
+
+static void fault(const char *what, const char *detail, long at, bool further)
+{
+    printf("FAIL %s, allocation %ld%s: %s\n", what, at, further ? " and all later" : "", detail);
+    faults++;
+}
+
+/* `other`: a further status that lack of memory may end in (files: LLMPERF_E_IO). */
+static void try_all(const char *what, scenario *one, bool writes, llmperf_status other)
+{
+    static union result want;
+    static llmperf_error error;
+    llmperf_status status = run(one, writes, 0, false, &error);
+    if (status != LLMPERF_OK || live != 0) {
+        fault(what, status == LLMPERF_OK ? "leaks without any failure" : error.text, 0, false);
+        return;
+    }
+    memcpy(&want, &result, sizeof want);
+    long total = calls, out_of_memory = 0;
+    for (long at = 1; at <= total; at++)
+        for (int further = 0; further < 2; further++) {
+            status = run(one, writes, at, further, &error);
+            if (live != 0)
+                fault(what, "leaks", at, further);
+            if (status == LLMPERF_OK) {
+                if (memcmp(&want, &result, sizeof want) != 0)
+                    fault(what, "succeeds with another result", at, further);
+            } else if (status != LLMPERF_E_MEMORY && status != other) {
+                fault(what, error.text, at, further);
+            } else {
+                out_of_memory++;
+                if (error.status != status || !error.text[0])
+                    fault(what, "another status in the error", at, further);
+            }
+        }
+    printf("%-28s %5ld allocations, %5ld failures reported\n", what, total, out_of_memory);
+}
+
+static const char MODEL_YAML[] =
+    "name: toy\naliases: [a, b]\ndtype: bf16\nhidden: 64\nvocab: 1000\ntied: true\n"
+    "notes: [\"one, with some text\", two]\nweights: {mlp: fp8}\n"
+    "layers:\n"
+    "  - count: 3\n    attention: {heads: 4, kv_heads: 2, head_dim: 16, window: 128}\n"
+    "    mlp: {ffn: 256}\n"
+    "  - count: 2\n    attention: {heads: 4, kv_heads: 2, head_dim: 16}\n"
+    "    mlp: {ffn: 256}\n";
+
+static const char CONFIG_JSON[] =
+    "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 64, "
+    "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"num_hidden_layers\": 3, "
+    "\"intermediate_size\": 256, \"vocab_size\": 1000, \"torch_dtype\": \"bfloat16\", "
+    "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}, \"note\": \"\\ud83e\\udd17\"}";
+
+static const char HW_YAML[] =
+    "name: big\naliases: [BIG, \"Big 80GB\"]\npeak: {bf16: 100 TFLOP/s, fp32: 10 TFLOP/s}\n"
+    "memory: 80 GB\nmemory_usable: 79 GB\nbandwidth: 3.35 TB/s\nunits: 132\n"
+    "link: {kind: nvlink, bandwidth: 450 GB/s, domain: 8}\npcie: {generation: 5, lanes: 16}\n"
+    "source: {default: a table, bandwidth: the datasheet}\nnotes: [one, two]\n";
+
+static void must(llmperf_status status, const llmperf_error *error)
+{
+    if (status == LLMPERF_OK)
+        return;
+    printf("FAIL in the preparation: %s\n", error->text);
+    exit(1);
+}
+
+static void set_entry(llmperf_op_kind kind, llmperf_regime regime, llmperf_dtype dtype)
+{
+    static llmperf_error error;
+    llmperf_calib_entry entry = llmperf_calib_ideal(kind);
+    entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
+    entry.param[LLMPERF_PARAM_MEMORY] = 0.9;
+    entry.param[LLMPERF_PARAM_NORM] = 2;
+    entry.residual = 0.05;
+    must(llmperf_calib_set(&calib, kind, regime, dtype, &entry, &error), &error);
+}
+
+static void prepare(void)
+{
+    static llmperf_error error;
+    llmperf_workload w = {.batch = 4, .prompt = 300, .tp = 2};
+    must(llmperf_model_load_text("m.yaml", MODEL_YAML, strlen(MODEL_YAML), &model, &error), &error);
+    must(llmperf_hw_load_text("h.yaml", HW_YAML, strlen(HW_YAML), &hw, &error), &error);
+    llmperf_calib_init(&calib);
+    snprintf(calib.name, sizeof calib.name, "some-fit");
+    snprintf(calib.hw, sizeof calib.hw, "big");
+    snprintf(calib.backend, sizeof calib.backend, "samples");
+    set_entry(LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16);
+    set_entry(LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16);
+    must(llmperf_case_init(&plain, &model, &hw, NULL, &w, &error), &error);
+    must(llmperf_case_init(&calibrated, &model, &hw, &calib, &w, &error), &error);
+    must(llmperf_predict(&calibrated, &prediction, &error), &error);
+}
+
+/* A folder of two parts and a model, as `specs/` is. */
+static char folder[] = "/tmp/llmperf-alloc-XXXXXX";
+
+static void in_folder(char *buffer, const char *file)
+{
+    snprintf(buffer, LLMPERF_PATH_MAX, "%s/%s", folder, file);
+}
+
+static void put_file(const char *file, const char *content)
+{
+    in_folder(path, file);
+    FILE *out = fopen(path, "w");
+    if (!out || fputs(content, out) < 0 || fclose(out) != 0) {
+        printf("FAIL: cannot write %s\n", path);
+        exit(1);
+    }
+}
+
+static void make_folder(void)
+{
+    if (!mkdtemp(folder)) {
+        puts("FAIL: no folder under /tmp");
+        exit(1);
+    }
+    in_folder(path, "hardware");
+    mkdir(path, 0700);
+    put_file("hardware/other.yaml", "name: other\npeak: {bf16: 1 TFLOP/s}\nmemory: 1 GB\n"
+                                    "bandwidth: 1 GB/s\n");
+    put_file("hardware/big.yaml", HW_YAML);
+    put_file("m.yaml", MODEL_YAML);
+    paths.count = 1;
+    snprintf(paths.folder[0], sizeof paths.folder[0], "%s", folder);
+}
+
+static void remove_folder(void)
+{
+    static const char *const all[] = {"hardware/other.yaml", "hardware/big.yaml", "m.yaml",
+                                      "hardware", ""};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        in_folder(path, all[i]);
+        remove(path);
+    }
+}
+
+int main(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    prepare();
+    make_folder();
+
+    text = MODEL_YAML, name = "m.yaml";
+    try_all("model YAML", load_model, false, LLMPERF_E_MEMORY);
+    text = CONFIG_JSON, name = "x/config.json";
+    try_all("config.json", load_model, false, LLMPERF_E_MEMORY);
+    in_folder(path, "m.yaml");
+    try_all("model file", load_model_file, false, LLMPERF_E_IO);
+    text = HW_YAML, name = "h.yaml";
+    try_all("hardware YAML", load_hw, false, LLMPERF_E_MEMORY);
+    name = "Big 80GB";
+    /* a folder or a file that cannot be opened counts as not there, so the name may be unknown */
+    try_all("hardware alias", find_alias, false, LLMPERF_E_USAGE);
+
+    for (const char *const *f = llmperf_formats(); *f; f++) {
+        char what[64];
+        format = *f;
+        snprintf(what, sizeof what, "prediction as %s", format);
+        try_all(what, write_prediction, true, LLMPERF_E_MEMORY);
+        snprintf(what, sizeof what, "layers as %s", format);
+        try_all(what, write_layers, true, LLMPERF_E_MEMORY);
+        snprintf(what, sizeof what, "formulas as %s", format);
+        try_all(what, write_symbolic, true, LLMPERF_E_MEMORY);
+        snprintf(what, sizeof what, "model as %s", format);
+        try_all(what, write_model, true, LLMPERF_E_MEMORY);
+        snprintf(what, sizeof what, "hardware as %s", format);
+        try_all(what, write_hw, true, LLMPERF_E_MEMORY);
+    }
+    format = "yaml";
+    try_all("model as yaml", write_model, true, LLMPERF_E_MEMORY);
+    try_all("hardware as yaml", write_hw, true, LLMPERF_E_MEMORY);
+    try_all("prediction", predict, false, LLMPERF_E_MEMORY);
+
+    try_all("calibration, written", write_calib, true, LLMPERF_E_MEMORY);
+    static char written[1 << 16];
+    run(write_calib, true, 0, false, &(llmperf_error){0});
+    snprintf(written, sizeof written, "%.*s", (int)sizeof written - 1, result.text);
+    text = written, name = "c.yaml";
+    try_all("calibration, read", load_calib, false, LLMPERF_E_MEMORY);
+
+    remove_folder();
+    printf("%d faults\n", faults);
+    return faults ? 1 : 0;
+}
+
+#endif
