@@ -88,12 +88,14 @@ static param_set params_of(const fit_problem *problem, double least_time_s, bool
         break;
     }
     add(&s, LLMPERF_PARAM_MEMORY, LOGISTIC, 0, 0.8, TYPICAL_MEMORY, false);
+    if (key->gemv) { /* flop and bytes of one row are proportional: nothing tells them apart */
+        add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
+        return s;
+    }
     add(&s, LLMPERF_PARAM_COMPUTE, LOGISTIC, 0, 0.7, TYPICAL_COMPUTE, false);
     add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
     if (key->kind == LLMPERF_KIND_GEMM) {
         add(&s, LLMPERF_PARAM_NORM, ABOVE, 1, 2, 2, false);
-        if (key->gemv)
-            return s;
         add(&s, loop ? LLMPERF_PARAM_LOOP : LLMPERF_PARAM_SERIAL, POSITIVE, 0, 2e-6, 0, true);
         if (refine) {
             add(&s, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);

@@ -150,20 +150,22 @@ typedef struct sampler {
     const llmperf_probe *probe;
     llmperf_measure_options options; /* defaults filled in */
     double *seconds, *scratch;       /* options.most each */
-    double begun_s, simulated_s;     /* clock at the start; sum of the times */
+    double begun_s;                  /* clock at the start of an attempt */
+    double reported_s;               /* sum of the times of all attempts, warm-ups included */
+    double reported_before_s;        /* of earlier attempts */
 } sampler;
 
-/* A simulated device answers at once: its own seconds count too. */
+/* Seconds of this attempt. A simulated device answers at once: its own count. */
 static double spent_s(const sampler *s)
 {
-    return fmax(now_s() - s->begun_s, s->simulated_s);
+    return s->options.simulated ? s->reported_s - s->reported_before_s : now_s() - s->begun_s;
 }
 
 static bool narrow_enough(const sampler *s, const llmperf_summary *summary)
 {
     double half = (summary->high_s - summary->low_s) / 2;
-    double enough = summary->median_s < s->options.short_s ? s->options.short_frac
-                                                           : s->options.interval_frac;
+    double enough =
+        summary->median_s < s->options.short_s ? s->options.short_frac : s->options.interval_frac;
     return summary->count >= s->options.least && half <= enough * summary->median_s;
 }
 
@@ -171,20 +173,15 @@ static llmperf_status run(sampler *s, int count, double *seconds, unsigned *flag
                           llmperf_error *error)
 {
     unsigned one = 0;
-    double reported_s = 0;
-    double before_s = now_s();
-    llmperf_status status =
-        s->backend->time_op(s->handle, s->probe, count, seconds, &one, error);
+    llmperf_status status = s->backend->time_op(s->handle, s->probe, count, seconds, &one, error);
     if (status != LLMPERF_OK)
         return status;
     for (int i = 0; i < count; i++) {
         if (!(seconds[i] > 0) || isinf(seconds[i]))
             return llmperf_fail(error, LLMPERF_E_DEVICE, "backend %s reports a time of %g s",
                                 s->backend->name, seconds[i]);
-        reported_s += seconds[i];
+        s->reported_s += seconds[i];
     }
-    /* what the clock missed: the times of a simulated device */
-    s->simulated_s += fmax(reported_s, now_s() - before_s);
     *flags |= one;
     return LLMPERF_OK;
 }
@@ -235,11 +232,11 @@ static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmper
         status = run(s, 1, &warm_s, &flags, error);
     if (status != LLMPERF_OK)
         return status;
-    flags &= ~CURABLE; /* what the warm-up met does not count */
     if (spent_s(s) + warm_s > limit_s) {
         /* one run takes all the time there is: it is the sample */
         s->seconds[have++] = warm_s;
     } else {
+        flags &= ~CURABLE; /* what the warm-up met does not count */
         do {
             int count = next_count(s, have, warm_s, limit_s);
             status = run(s, count, s->seconds + have, &flags, error);
@@ -314,7 +311,7 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
         .backend = backend, .handle = handle, .probe = probe, .options = with_defaults(options)};
     llmperf_status status = LLMPERF_OK;
     llmperf_measurement best = {0};
-    double begun_s = now_s(), simulated_s = 0;
+    double begun_s = now_s();
     int attempts = 0;
 
     s.seconds = malloc((size_t)s.options.most * sizeof *s.seconds);
@@ -326,25 +323,25 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
     /* the last attempt takes all the time that is left; those before end at the first trouble */
     for (bool is_last = false; !is_last;) {
         llmperf_measurement one;
-        double left_s = s.options.time_limit_s - fmax(now_s() - begun_s, simulated_s);
+        double gone_s = s.options.simulated ? s.reported_s : now_s() - begun_s;
+        double left_s = s.options.time_limit_s - gone_s;
         if (attempts > 0 && left_s < s.options.time_limit_s / 2)
             break; /* too little time for one that would be better */
         is_last = attempts >= s.options.retries;
         s.begun_s = now_s();
-        s.simulated_s = 0;
+        s.reported_before_s = s.reported_s;
         status = attempt(&s, !is_last, left_s, &one, error);
         if (status != LLMPERF_OK)
             goto out;
         attempts++;
         if (attempts == 1 || is_better(&one, &best))
             best = one;
-        simulated_s += s.simulated_s;
         is_last = is_last || curable_count(one.flags) == 0;
-        if (!is_last)
+        if (!is_last && !s.options.simulated)
             sleep_s(fmin(s.options.cool_s * attempts, s.options.time_limit_s * COOL_SHARE));
     }
     best.attempts = attempts;
-    best.spent_s = now_s() - begun_s;
+    best.spent_s = s.options.simulated ? s.reported_s : now_s() - begun_s;
     *ret_measurement = best;
 out:
     free(s.seconds);

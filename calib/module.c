@@ -101,7 +101,8 @@ llmperf_status llmperf_backend_find(const char *name, const llmperf_backend **re
                             driver ? "" : "; the NVIDIA driver (libcuda.so.1) is missing here too");
     }
     const char *near = llmperf_nearest(name, NAMES);
-    return llmperf_fail(error, LLMPERF_E_USAGE, "backend '%s' is not known%s%s%s; cpu, fake, cuda "
-                        "are allowed", name, near ? ", did you mean '" : "", near ? near : "",
-                        near ? "'?" : "");
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "backend '%s' is not known%s%s%s; cpu, fake, cuda "
+                        "are allowed",
+                        name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

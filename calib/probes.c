@@ -126,20 +126,20 @@ static const struct {
     unsigned when;
     bool thin;
 } GEMM[] = {
-    {4096, 4096, ALWAYS, false}, {2048, 2048, ALWAYS, true},  {1024, 1024, ALWAYS, true},
-    {4096, 512, ALWAYS, true},   {1024, 4096, FULL, true},    {11008, 4096, FULL, true},
-    {4096, 11008, FULL, true},   {8192, 256, FULL, true},     {512, 2048, FULL, true},
-    {8192, 8192, LARGE, false},  {28672, 8192, LARGE, true},  {8192, 28672, LARGE, true},
+    {4096, 4096, ALWAYS, false}, {2048, 2048, ALWAYS, true}, {1024, 1024, ALWAYS, true},
+    {4096, 512, ALWAYS, true},   {1024, 4096, FULL, true},   {11008, 4096, FULL, true},
+    {4096, 11008, FULL, true},   {8192, 256, FULL, true},    {512, 2048, FULL, true},
+    {8192, 8192, LARGE, false},  {28672, 8192, LARGE, true}, {8192, 28672, LARGE, true},
 };
 
 /* Products with one row are a regime of their own on CPUs: more weight sizes. */
 static const struct {
     double n, k;
     unsigned when;
-} GEMV[] = {{8192, 1024, ALWAYS}, {11008, 4096, ALWAYS}, {2048, 1024, ALWAYS}, {512, 512, ALWAYS},
-            {32000, 2048, FULL}, {1024, 8192, FULL}};
+} GEMV[] = {{8192, 1024, ALWAYS}, {11008, 4096, ALWAYS}, {2048, 1024, ALWAYS},
+            {512, 512, ALWAYS},   {32000, 2048, FULL},   {1024, 8192, FULL}};
 
-static const double M_FULL[] = {1,  2,  4,   8,   16,  24,  32,  48,   64,   96,
+static const double M_FULL[] = {1,   2,   4,   8,   16,  24,  32,   48,   64,   96,
                                 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192};
 static const double M_QUICK[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048, 8192};
 static const double M_MOST_CPU_QUICK = 512, M_MOST_CPU = 1024;
@@ -150,10 +150,10 @@ typedef struct attention_row {
 } attention_row;
 
 static const attention_row DECODE[] = {
-    {1, 512, 32, 8, 128, ALWAYS},   {1, 4096, 32, 8, 128, ALWAYS}, {8, 1024, 32, 8, 128, ALWAYS},
-    {4, 2048, 32, 32, 128, ALWAYS}, {16, 512, 32, 8, 128, FULL},   {1, 16384, 32, 8, 128, FULL},
-    {32, 1024, 16, 16, 64, ALWAYS}, {4, 4096, 8, 1, 128, FULL},    {1, 2048, 32, 32, 128, FULL},
-    {2, 8192, 32, 8, 128, FULL},    {64, 256, 16, 2, 64, ALWAYS},  {8, 4096, 28, 4, 128, FULL},
+    {1, 512, 32, 8, 128, ALWAYS},   {1, 4096, 32, 8, 128, ALWAYS},  {8, 1024, 32, 8, 128, ALWAYS},
+    {4, 2048, 32, 32, 128, ALWAYS}, {16, 512, 32, 8, 128, FULL},    {1, 16384, 32, 8, 128, FULL},
+    {32, 1024, 16, 16, 64, ALWAYS}, {4, 4096, 8, 1, 128, FULL},     {1, 2048, 32, 32, 128, FULL},
+    {2, 8192, 32, 8, 128, FULL},    {64, 256, 16, 2, 64, ALWAYS},   {8, 4096, 28, 4, 128, FULL},
     {64, 4096, 32, 8, 128, LARGE},  {256, 1024, 64, 8, 128, LARGE}, {1, 131072, 64, 8, 128, LARGE},
 };
 
@@ -168,9 +168,9 @@ static const struct {
     double tokens, width, reads;
     unsigned when;
 } ELEMENTWISE[] = {
-    {1, 4096, 1, ALWAYS},     {16, 4096, 1, ALWAYS},   {256, 4096, 1, ALWAYS},
-    {4096, 4096, 1, ALWAYS},  {256, 11008, 2, ALWAYS}, {64, 4096, 1, FULL},
-    {1024, 4096, 1, FULL},    {1024, 11008, 2, FULL},  {16384, 8192, 1, LARGE},
+    {1, 4096, 1, ALWAYS},    {16, 4096, 1, ALWAYS},   {256, 4096, 1, ALWAYS},
+    {4096, 4096, 1, ALWAYS}, {256, 11008, 2, ALWAYS}, {64, 4096, 1, FULL},
+    {1024, 4096, 1, FULL},   {1024, 11008, 2, FULL},  {16384, 8192, 1, LARGE},
 };
 
 /* In the order of interest: what LLMs are served in. */
@@ -311,8 +311,10 @@ static void note_formats(planner *p, const bool *has)
 
 static void add_attention(planner *p, llmperf_dtype dtype, const attention_row *row, bool decode)
 {
-    llmperf_attention_shape shape = {.dtype = dtype, .sequences = row->sequences,
-                                     .heads = row->heads, .kv_heads = row->kv_heads,
+    llmperf_attention_shape shape = {.dtype = dtype,
+                                     .sequences = row->sequences,
+                                     .heads = row->heads,
+                                     .kv_heads = row->kv_heads,
                                      .head_dim = row->head_dim};
     shape.query_tokens = decode ? 1 : row->tokens;
     shape.past_tokens = decode ? row->tokens - 1 : 0;
@@ -373,10 +375,9 @@ llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *han
         }
     note_formats(&p, has);
     if (p.status == LLMPERF_OK && plan.count == 0)
-        p.status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                                "nothing can be measured on this device%s%s",
-                                plan.skipped.count ? ": " : "",
-                                plan.skipped.count ? plan.skipped.text[0] : "");
+        p.status = llmperf_fail(
+            error, LLMPERF_E_UNSUPPORTED, "nothing can be measured on this device%s%s",
+            plan.skipped.count ? ": " : "", plan.skipped.count ? plan.skipped.text[0] : "");
     if (p.status != LLMPERF_OK) {
         free(plan.probe);
         return p.status;

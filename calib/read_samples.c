@@ -274,8 +274,9 @@ static bool make_attention(reader *r, llmperf_attention_shape *shape, llmperf_sa
     s->op = llmperf_sample_attention(shape);
     s->stored = (uint8_t)(kv.dtype == f.dtype ? LLMPERF_DTYPE_NONE : kv.dtype);
     s->window = shape->window;
-    s->kind = s->op.regime == LLMPERF_REGIME_DECODE ? LLMPERF_SAMPLE_ATTN_DECODE
-                                                    : LLMPERF_SAMPLE_ATTN_PREFILL;
+    if (s->kind != LLMPERF_SAMPLE_ATTN_MIXED)
+        s->kind = s->op.regime == LLMPERF_REGIME_DECODE ? LLMPERF_SAMPLE_ATTN_DECODE
+                                                        : LLMPERF_SAMPLE_ATTN_PREFILL;
     return true;
 }
 
@@ -497,6 +498,7 @@ static bool operator_row(reader *r, llmperf_sample *s)
         return gemm_row(r, s);
     case LLMPERF_SAMPLE_ATTN_PREFILL:
     case LLMPERF_SAMPLE_ATTN_DECODE:
+    case LLMPERF_SAMPLE_ATTN_MIXED:
         return attention_row(r, s);
     case LLMPERF_SAMPLE_ELEMENTWISE:
         if (r->cell[C_BYTES][0])
@@ -510,6 +512,10 @@ static bool operator_row(reader *r, llmperf_sample *s)
     case LLMPERF_SAMPLE_ALL_TO_ALL:
     case LLMPERF_SAMPLE_SEND_RECV:
         return collective_row(r, s);
+    case LLMPERF_SAMPLE_COPY: /* no operator: kept, so that a stopped calibration goes on */
+        return number(r, C_BYTES, 1, NAN, &s->bytes);
+    case LLMPERF_SAMPLE_LAUNCH:
+        return true;
     default:
         return leave_out(r, false, "%s is no operator that is fitted",
                          llmperf_sample_kind_name(kind));

@@ -39,8 +39,7 @@ static const option OPTIONS[] = {
     OPTION_ROW(calibrate_arguments, common.output, TEXT, "output", 'o', "FILE",
                "the calibration (YAML)", .group = "Output"),
     OPTION_ROW(calibrate_arguments, write_hw, TEXT, "write-hw", 0, "FILE",
-               "write a hardware file of what was measured, and fit against it",
-               .group = "Output"),
+               "write a hardware file of what was measured, and fit against it", .group = "Output"),
     OPTION_ROW(calibrate_arguments, common.specs, TEXT, "specs", 0, "DIR",
                "look for specifications here first", .group = "Output"),
     OPTION_END,
@@ -181,7 +180,8 @@ static llmperf_status load_samples(session *s, llmperf_error *error)
     if (!path || stat(path, &info) != 0)
         return LLMPERF_OK;
     if (!S_ISREG(info.st_mode))
-        return llmperf_fail(error, LLMPERF_E_IO, "cannot use '%s' for samples: it is no file", path);
+        return llmperf_fail(error, LLMPERF_E_IO, "cannot use '%s' for samples: it is no file",
+                            path);
     if (info.st_size == 0)
         return LLMPERF_OK;
     llmperf_status status = llmperf_samples_read(&s->samples, path, NULL, error);
@@ -252,8 +252,8 @@ static void tell_done(const session *s, int index, const llmperf_measurement *m)
     llmperf_probe_describe(&s->plan.probe[index], text, sizeof text);
     time_text(sum->median_s, time, sizeof time);
     flags_text(m->flags, flags, sizeof flags);
-    fprintf(stderr, "[%d/%d] %s: %s +-%.1f %%, %d repetitions", index + 1, s->plan.count, text, time,
-            50 * (sum->high_s - sum->low_s) / sum->median_s, sum->count);
+    fprintf(stderr, "[%d/%d] %s: %s +-%.1f %%, %d repetitions", index + 1, s->plan.count, text,
+            time, 50 * (sum->high_s - sum->low_s) / sum->median_s, sum->count);
     if (sum->outliers > 0)
         fprintf(stderr, ", %d outliers", sum->outliers);
     fprintf(stderr, "%s%s\n", flags[0] ? "," : "", flags);
@@ -265,12 +265,14 @@ static void tell_done(const session *s, int index, const llmperf_measurement *m)
 static llmperf_status measure_one(session *s, int index, double limit_s, llmperf_error *error)
 {
     const llmperf_probe *probe = &s->plan.probe[index];
-    const llmperf_measure_options options = {
-        .time_limit_s = limit_s, .watch = &s->plan.watch, .watch_best_s = &s->watch_best_s};
+    const llmperf_measure_options options = {.time_limit_s = limit_s,
+                                             .simulated = s->device.device.simulated,
+                                             .watch = &s->plan.watch,
+                                             .watch_best_s = &s->watch_best_s};
     llmperf_measurement m;
     llmperf_error one = {0};
-    llmperf_status status = llmperf_measure(s->device.backend, s->device.handle, probe, &options, &m,
-                                            &one);
+    llmperf_status status =
+        llmperf_measure(s->device.backend, s->device.handle, probe, &options, &m, &one);
     if (status == LLMPERF_E_UNSUPPORTED || status == LLMPERF_E_MEMORY) {
         char text[LLMPERF_PROBE_TEXT_MAX];
         llmperf_probe_describe(probe, text, sizeof text);
@@ -320,8 +322,10 @@ static llmperf_status measure_all(session *s, llmperf_error *error)
         if (have[i])
             continue;
         double left_s = fmax(0, budget_s - (now_s() - begun_s));
-        /* the cheap ones end early and leave their time to the dear ones */
-        double limit_s = fmin(s->plan.time_limit_s, 1.5 * left_s / missing);
+        /* the cheap ones end early and leave their time to the dear ones; simulated time is free */
+        double limit_s = s->device.device.simulated
+                             ? s->plan.time_limit_s
+                             : fmin(s->plan.time_limit_s, 1.5 * left_s / missing);
         tell_start(s, i, left_s);
         status = measure_one(s, i, fmax(limit_s, LEAST_LIMIT_S), error);
         missing--;
@@ -339,8 +343,7 @@ static int stream_of(const session *s, const llmperf_sample *sample)
 {
     for (int i = 0; i < s->plan.count; i++) {
         const llmperf_probe *p = &s->plan.probe[i];
-        if (p->cold && kind_of(p) == LLMPERF_SAMPLE_COPY &&
-            llmperf_probe_bytes(p) == sample->bytes)
+        if (p->cold && kind_of(p) == LLMPERF_SAMPLE_COPY && llmperf_probe_bytes(p) == sample->bytes)
             return p->kind == LLMPERF_PROBE_READ ? 0 : p->kind == LLMPERF_PROBE_COPY ? 1 : 2;
     }
     return 0;
@@ -432,10 +435,12 @@ static void hw_from_peaks(const session *s, const peaks *p, llmperf_hw *ret_hw)
              "measured on this machine by llmperf %s calibrate, %s, %s %s", llmperf_version(), date,
              d->library, d->version);
     llmperf_note(&ret_hw->notes, "peaks are the best rates that were measured, not a datasheet's: "
-                 "another machine of this name may differ");
+                                 "another machine of this name may differ");
     if (p->contended > 0)
-        llmperf_note(&ret_hw->notes, "%d of %lld samples were contended: a quiet machine may reach "
-                     "more", p->contended, (long long)s->samples.count);
+        llmperf_note(&ret_hw->notes,
+                     "%d of %lld samples were contended: a quiet machine may reach "
+                     "more",
+                     p->contended, (long long)s->samples.count);
 }
 
 /* The datasheet: --spec, else the measured one with --write-hw, else the shipped one, else measured. */
@@ -501,7 +506,8 @@ static void print_peaks(const session *s, const peaks *p, const llmperf_hw *hw)
     for (int i = 0; i < LLMPERF_DTYPE_COUNT; i++) {
         if (!(p->gemv_bytes_per_s[i] > 0))
             continue;
-        snprintf(text, sizeof text, "%s product with one row", llmperf_dtype_name((llmperf_dtype)i));
+        snprintf(text, sizeof text, "%s product with one row",
+                 llmperf_dtype_name((llmperf_dtype)i));
         row(text, p->gemv_bytes_per_s[i], s->hw_measured ? 0 : hw->mem_bytes_per_s, "B/s");
     }
     if (p->cache_bytes_per_s > 0) {
@@ -526,9 +532,10 @@ static void print_fits(const llmperf_fits *fits)
             continue;
         }
         time_text(param[LLMPERF_PARAM_LAUNCH], launch, sizeof launch);
-        printf("  %-26s %3.0f %% of peak, %3.0f %% of bandwidth, t0 %s; mean error %.1f %% of %lld\n",
-               name, 100 * param[LLMPERF_PARAM_COMPUTE], 100 * param[LLMPERF_PARAM_MEMORY], launch,
-               100 * f->entry.quality.mean_frac, (long long)f->entry.quality.samples);
+        printf(
+            "  %-26s %3.0f %% of peak, %3.0f %% of bandwidth, t0 %s; mean error %.1f %% of %lld\n",
+            name, 100 * param[LLMPERF_PARAM_COMPUTE], 100 * param[LLMPERF_PARAM_MEMORY], launch,
+            100 * f->entry.quality.mean_frac, (long long)f->entry.quality.samples);
     }
 }
 
@@ -542,6 +549,10 @@ static void print_notes(const session *s, const peaks *p)
                  {p->unsteady, "unsteady: the times drift"},
                  {p->timed_out, "short of time: their intervals stay wide"}};
     puts("");
+    if (2 * p->contended > s->samples.count)
+        puts("  MEASURED IN COMPANY: most samples were disturbed, so the rates above and the fit "
+             "are\n"
+             "  those of a busy machine. Repeat on a quiet one.");
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].count > 0)
             printf("  %d of %lld samples %s %s\n", flags[i].count, (long long)s->samples.count,
@@ -573,15 +584,14 @@ static void print_crossings(const session *s, const llmperf_hw *hw, const llmper
         if (calib->index[LLMPERF_KIND_GEMM][LLMPERF_REGIME_NONE][i] == LLMPERF_CALIB_NO_ENTRY ||
             !(hw->peak_flop_per_s[i] > 0))
             continue;
-        const llmperf_op op =
-            llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, 64, width, width);
+        const llmperf_op op = llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, 64, width, width);
         llmperf_time t;
         llmperf_time_op(&op, hw, calib, &t, NULL);
         double peak = op.flop / t.compute_s, bandwidth = op.bytes / t.memory_s;
         double w = op.weight_bytes / (width * width), a = op.output_bytes / (64 * width);
         llmperf_crossing ours = llmperf_gemm_crossing(width, width, w, a, peak, bandwidth);
-        llmperf_crossing theirs = llmperf_gemm_crossing(width, width, w, a, hw->peak_flop_per_s[i],
-                                                        hw->mem_bytes_per_s);
+        llmperf_crossing theirs =
+            llmperf_gemm_crossing(width, width, w, a, hw->peak_flop_per_s[i], hw->mem_bytes_per_s);
         batch_text(&ours, here, sizeof here);
         batch_text(&theirs, sheet, sizeof sheet);
         printf("%s ridge point: %.3g FLOP/byte as fitted, %.3g by the %s.\n"
@@ -596,8 +606,10 @@ static void print_crossings(const session *s, const llmperf_hw *hw, const llmper
 static void print_next(const session *s, const llmperf_hw *hw)
 {
     char part[512], calibration[512];
-    common_quote(s->a->write_hw ? s->a->write_hw : s->a->spec ? s->a->spec : hw->name, part,
-                 sizeof part);
+    common_quote(s->a->write_hw ? s->a->write_hw
+                 : s->a->spec   ? s->a->spec
+                                : hw->name,
+                 part, sizeof part);
     common_quote(s->a->common.output, calibration, sizeof calibration);
     if (s->hw_measured && !s->a->write_hw) {
         puts("next: add --write-hw FILE: no shipped specification is of this device, and `predict` "
@@ -635,6 +647,7 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
     llmperf_calib *calib = calloc(1, sizeof *calib);
     if (!calib)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_calib_init(calib);
     /* notes on company and libraries are complete only now */
     s->device.backend->describe(s->device.handle, &s->device.device, NULL);
     peaks p = find_peaks(s);
@@ -666,8 +679,10 @@ static llmperf_status name_samples(session *s, llmperf_error *error)
     const struct {
         const char *name;
         int32_t *index;
-    } names[] = {{d->name, &s->hw_name}, {d->library[0] ? d->library : OWN_LIBRARY, &s->library},
-                 {d->version, &s->version}, {OWN_LIBRARY, &s->own_library},
+    } names[] = {{d->name, &s->hw_name},
+                 {d->library[0] ? d->library : OWN_LIBRARY, &s->library},
+                 {d->version, &s->version},
+                 {OWN_LIBRARY, &s->own_library},
                  {llmperf_version(), &s->own_version}};
     llmperf_status status = LLMPERF_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == LLMPERF_OK; i++)
@@ -693,8 +708,8 @@ static llmperf_status prepare(session *s, llmperf_error *error)
     if (status == LLMPERF_OK)
         status = device_open(a->backend, (int)a->device, a->options, &s->device, error);
     if (status == LLMPERF_OK)
-        status = llmperf_probe_plan_make(s->device.backend, s->device.handle, a->quick, &s->plan,
-                                         error);
+        status =
+            llmperf_probe_plan_make(s->device.backend, s->device.handle, a->quick, &s->plan, error);
     /* by now the backend knows its libraries */
     if (status == LLMPERF_OK)
         status = s->device.backend->describe(s->device.handle, &s->device.device, error);
@@ -717,11 +732,13 @@ static void end_by_signal(const session *s)
 {
     int number = interrupted;
     if (s->a->samples)
-        fprintf(stderr, "llmperf: stopped; %lld samples are kept in '%s', the same command goes on "
-                        "from there\n",
+        fprintf(stderr,
+                "llmperf: stopped; %lld samples are kept in '%s', the same command goes on "
+                "from there\n",
                 (long long)s->samples.count, s->a->samples);
     else
-        fputs("llmperf: stopped; nothing is kept (--samples FILE keeps what was measured)\n", stderr);
+        fputs("llmperf: stopped; nothing is kept (--samples FILE keeps what was measured)\n",
+              stderr);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -769,16 +786,17 @@ const option_command COMMAND_CALIBRATE = {
     .synopsis = "",
     .summary = "measure a device and fit a calibration for it",
     .about =
-        "Measures memory and cache streams, matrix products, attention and elementwise passes, each "
-        "until the 95 % interval of its median is within 1 % (5 % below 20 us), fits the time formula "
+        "Measures memory and cache streams, matrix products, attention and elementwise passes, "
+        "each "
+        "until the 95 % interval of its median is within 1 % (5 % below 20 us), fits the time "
+        "formula "
         "and writes the calibration that `predict --calibration FILE` reads. Nothing is written "
         "half: a stopped or failed run leaves the samples file complete and no calibration.\n\n"
         "Measure on a quiet machine: contention, throttling and drift are noticed, tried again and "
         "flagged, but not cured.",
-    .examples =
-        "llmperf calibrate --quick -o here.yaml --write-hw here-hw.yaml\n"
-        "llmperf calibrate --samples here.csv -o here.yaml  # can be stopped and resumed\n"
-        "llmperf calibrate --backend fake --options noise=0.01,seed=7 -o fake.yaml",
+    .examples = "llmperf calibrate --quick -o here.yaml --write-hw here-hw.yaml\n"
+                "llmperf calibrate --samples here.csv -o here.yaml  # can be stopped and resumed\n"
+                "llmperf calibrate --backend fake --options noise=0.01,seed=7 -o fake.yaml",
     .options = OPTIONS,
     .min_positionals = 0,
     .max_positionals = 0,

@@ -17,8 +17,8 @@ typedef struct devices_arguments {
 static const char *const DEVICE_FORMATS[] = {"text", "json", NULL};
 
 static const option OPTIONS[] = {
-    OPTION_ROW(devices_arguments, backend, TEXT, "backend", 0, "NAME", "only this one: cpu, fake, cuda",
-               .default_text = "all", .group = "Device"),
+    OPTION_ROW(devices_arguments, backend, TEXT, "backend", 0, "NAME",
+               "only this one: cpu, fake, cuda", .default_text = "all", .group = "Device"),
     OPTION_ROW(devices_arguments, options, TEXT, "options", 0, "K=V,..",
                "options of the backend named by --backend", .group = "Device"),
     OPTION_ROW_GIVEN(devices_arguments, common.format, common.format_given, CHOICE, "format", 0,
@@ -102,7 +102,8 @@ static void json_device(listing *l, const llmperf_device *d, const llmperf_hw *s
         else
             json_number(out, d->state[i].number);
     }
-    fprintf(out, "},\n     \"calibrate\": {\"quick_probes\": %d, \"quick_time_s\": ", o->quick_probes);
+    fprintf(out,
+            "},\n     \"calibrate\": {\"quick_probes\": %d, \"quick_time_s\": ", o->quick_probes);
     json_number(out, o->quick_s);
     fprintf(out, ", \"probes\": %d, \"time_s\": ", o->full_probes);
     json_number(out, o->full_s);
@@ -144,17 +145,19 @@ static void text_device(listing *l, const llmperf_device *d, const llmperf_hw *s
     fprintf(out, "%s%s %d  %s\n", l->first ? "" : "\n", d->backend, d->index, d->name);
     fprintf(out, "  %.0f units, %s memory, %s cache%s%s %s\n", d->units,
             device_bytes(d->memory_bytes, memory, sizeof memory),
-            device_bytes(d->cache_bytes, cache, sizeof cache), d->library[0] ? "; " : "", d->library,
-            d->version);
+            device_bytes(d->cache_bytes, cache, sizeof cache), d->library[0] ? "; " : "",
+            d->library, d->version);
     text_state(out, d);
     if (spec)
         fprintf(out, "  datasheet: %s\n", spec->name);
     else
         fputs("  datasheet: none shipped; `calibrate --write-hw FILE` writes one of what it "
-              "measures\n", out);
+              "measures\n",
+              out);
     if (o->full_probes > 0)
-        fprintf(out, "  calibrate would measure %d probes in up to %.0f min, or %d in up to %.0f s "
-                     "(--quick)\n",
+        fprintf(out,
+                "  calibrate would measure %d probes in up to %.0f min, or %d in up to %.0f s "
+                "(--quick)\n",
                 o->full_probes, ceil(o->full_s / 60), o->quick_probes, o->quick_s);
     for (int i = 0; i < d->notes.count; i++)
         fprintf(out, "  - %s\n", d->notes.text[i]);
@@ -220,7 +223,9 @@ static llmperf_status list_backend(listing *l, const char *name, llmperf_error *
 static llmperf_status list_all(const devices_arguments *a, common_output *output,
                                llmperf_error *error)
 {
-    listing l = {.out = output->file, .json = strcmp(output->format, "json") == 0, .first = true,
+    listing l = {.out = output->file,
+                 .json = strcmp(output->format, "json") == 0,
+                 .first = true,
                  .arguments = a};
     llmperf_notes absent = {0};
     llmperf_status status = LLMPERF_OK;
@@ -261,8 +266,7 @@ static int run(int argc, char **argv)
     option_result result = {0};
     llmperf_error error = {0};
     common_output output;
-    llmperf_status status =
-        option_parse(&COMMAND_DEVICES, argc, argv, &arguments, &result, &error);
+    llmperf_status status = option_parse(&COMMAND_DEVICES, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
         return common_report(status, &error);
     if (result.help) {
@@ -296,7 +300,8 @@ const option_command COMMAND_DEVICES = {
     .about =
         "Lists the devices that `calibrate` can measure: the processor of this machine (usable "
         "cores by affinity and cgroup quota, caches, memory, load, governor, and which BLAS it "
-        "picks), NVIDIA devices, and the fake device, whose times come from a formula. Says what is "
+        "picks), NVIDIA devices, and the fake device, whose times come from a formula. Says what "
+        "is "
         "missing where a backend is not here.",
     .examples = "llmperf devices\n"
                 "llmperf devices --backend cpu --format json",

@@ -32,7 +32,9 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     static llmperf_hw hw;
     static llmperf_prediction prediction;
     static llmperf_case c;
+    static llmperf_calib calib;
     llmperf_workload workload;
+    bool calibrated = false;
     const char *hw_name = result->positional_count > 2 ? result->positional[2] : NULL;
     llmperf_status status = llmperf_explain_check(result->positional[0], error);
     if (status == LLMPERF_OK && result->positional_count < 2)
@@ -46,7 +48,10 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     if (status == LLMPERF_OK && hw_name)
         status = common_load_hw(&a->common, hw_name, &hw, error);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, NULL, &workload, error);
+        status = common_load_calib(&a->common, &calib, &calibrated, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
+                                   &workload, error);
     if (status == LLMPERF_OK && hw_name)
         status = llmperf_predict(&c, &prediction, error);
     if (status != LLMPERF_OK)
@@ -89,8 +94,8 @@ static int run(int argc, char **argv)
     if (list)
         status = llmperf_write_explain_list(output.file, output.format, &style, &error);
     else
-        status = llmperf_write_explanation(output.file, output.format, &explanation, &style,
-                                           &error);
+        status =
+            llmperf_write_explanation(output.file, output.format, &explanation, &style, &error);
     llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
     status = status == LLMPERF_OK ? closed : status;
     return common_report(status, &error);

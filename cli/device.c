@@ -28,7 +28,8 @@ void device_close(device_session *session)
     memset(session, 0, sizeof *session);
 }
 
-bool device_spec(const common_arguments *arguments, const llmperf_device *device, llmperf_hw *ret_hw)
+bool device_spec(const common_arguments *arguments, const llmperf_device *device,
+                 llmperf_hw *ret_hw)
 {
     llmperf_error ignored = {0};
     if (strchr(device->name, '/')) /* would be taken for a path */

@@ -19,7 +19,8 @@ llmperf_status device_open(const char *backend, int index, const char *options,
 void device_close(device_session *session);
 
 /* The shipped specification whose name or alias the device's name is; false: there is none. */
-bool device_spec(const common_arguments *arguments, const llmperf_device *device, llmperf_hw *ret_hw);
+bool device_spec(const common_arguments *arguments, const llmperf_device *device,
+                 llmperf_hw *ret_hw);
 
 /* "33.6 MB" and the like, for people. Returns buffer. */
 char *device_bytes(double bytes, char *buffer, size_t size);

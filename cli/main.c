@@ -20,6 +20,7 @@ static const option_command *const COMMANDS[] = {
     &COMMAND_CALIBRATE,
     &COMMAND_DEVICES,
     &COMMAND_FIT,
+    &COMMAND_VALIDATE,
 #endif
 };
 
@@ -46,8 +47,8 @@ static int unknown_command(const char *name)
     const char *words[COMMAND_COUNT + 1];
     llmperf_error error = {0};
 #ifndef LLMPERF_HAVE_CALIB
-    static const char *const ABSENT[] = {"fit", "calibrate", "devices"};
-    for (int i = 0; i < 3; i++)
+    static const char *const ABSENT[] = {"fit", "calibrate", "devices", "validate"};
+    for (int i = 0; i < 4; i++)
         if (strcmp(name, ABSENT[i]) == 0)
             return common_report(llmperf_fail(&error, LLMPERF_E_UNSUPPORTED,
                                               "this build has no '%s': it was made without GSL "

@@ -18,8 +18,8 @@ static llmperf_status parse_dtypes(const char *key, const char *text, uint64_t *
         llmperf_dtype dtype = llmperf_dtype_parse(word);
         if (dtype == LLMPERF_DTYPE_NONE)
             return llmperf_fail(error, LLMPERF_E_USAGE,
-                                "backend option '%s' takes dtypes such as fp8+int8; found '%s'", key,
-                                word);
+                                "backend option '%s' takes dtypes such as fp8+int8; found '%s'",
+                                key, word);
         set |= (uint64_t)1 << dtype;
         at += length + (at[length] == '+');
     }
@@ -44,8 +44,8 @@ static llmperf_status set_one(const backend_option *row, const char *value, void
     double number;
     if (!llmperf_parse_double(value, &number) || !(number >= row->min && number <= row->max))
         return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "backend option '%s' takes a number from %g to %g; found '%s'", row->key,
-                            row->min, row->max, value);
+                            "backend option '%s' takes a number from %g to %g; found '%s'",
+                            row->key, row->min, row->max, value);
     memcpy(field, &number, sizeof number);
     return LLMPERF_OK;
 }
@@ -86,8 +86,10 @@ llmperf_status backend_options_parse(const char *backend, const backend_option *
         if (!row->key)
             one = unknown(backend, rows, word, error);
         else if (!equals || !equals[1])
-            one = llmperf_fail(error, LLMPERF_E_USAGE, "backend option '%s' has no value; "
-                               "key=value,... is allowed", word);
+            one = llmperf_fail(error, LLMPERF_E_USAGE,
+                               "backend option '%s' has no value; "
+                               "key=value,... is allowed",
+                               word);
         else
             one = set_one(row, equals + 1, target, error);
         status = status == LLMPERF_OK ? one : status;

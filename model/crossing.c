@@ -118,6 +118,16 @@ static llmperf_crossing expert_crossing(const llmperf_case *c, const llmperf_moe
     return rows;
 }
 
+/* Layers may hold the same matrices in several formats: the one of most layers stands for all. */
+static bool is_most_frequent(const llmperf_op *ops, int count, int at)
+{
+    for (int i = 0; i < count; i++)
+        if (ops[i].id == ops[at].id && ops[i].n == ops[at].n && ops[i].k == ops[at].k &&
+            ops[i].repeat > ops[at].repeat)
+            return false;
+    return true;
+}
+
 static void add_op_crossing(const llmperf_case *c, const llmperf_op *op, double peak,
                             double bandwidth, llmperf_crossings *sum)
 {
@@ -169,7 +179,7 @@ static step_sums sums_at(const llmperf_case *c, const llmperf_calib *calib, int6
             continue;
         sums.dense_compute += compute;
         sums.dense_memory += memory;
-        if (per_op)
+        if (per_op && is_most_frequent(ops, count, i))
             add_op_crossing(c, op, peak, bandwidth, per_op);
     }
     return sums;

@@ -15,26 +15,26 @@
 #include "page.h"
 #include "sink.h"
 
-/* ---- names ------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const char *llmperf_unit_name(llmperf_unit unit)
 {
     static const char *const names[] = {
-        "",       "",         "tokens",  "sequences",  "weights", "s",   "bytes",
-        "flop",   "tokens/s", "bytes/s", "flop/s",     "flop/byte", "", "USD",
-        "USD/h",  "Wh",       "W",
+        "",      "",     "tokens",   "sequences", "weights", "s",
+        "bytes", "flop", "tokens/s", "bytes/s",   "flop/s",  "flop/byte",
+        "",      "USD",  "USD/h",    "Wh",        "W",
     };
     return (unsigned)unit < sizeof names / sizeof *names ? names[unit] : "?";
 }
 
 const char *llmperf_origin_name(llmperf_origin origin)
 {
-    static const char *const names[] = {"model",   "hardware", "option",
-                                        "default", "computed", "constant"};
+    static const char *const names[] = {"model",    "hardware", "option",     "default",
+                                        "computed", "constant", "calibration"};
     return (unsigned)origin < sizeof names / sizeof *names ? names[origin] : "?";
 }
 
-/* ---- the explainer ------------------------------------------------------------------------------------ */
+/* ---- the explainer --------------------------------------------------------------------------- */
 
 /* Which number of an estimate {value, low, high} or a crossing {.., exact}. */
 typedef enum part { PART_VALUE, PART_LOW, PART_HIGH, PART_EXACT, PART_N, PART_K } part;
@@ -70,7 +70,7 @@ typedef enum field_kind {
     FIELD_CROSSING,
 } field_kind;
 
-/* ---- symbols: options and hardware beside those of symbolic.c ---------------------------------------------- */
+/* ---- symbols: options and hardware beside those of symbolic.c -------------------------------- */
 
 typedef struct option_symbol {
     const char *name, *meaning, *option;
@@ -78,25 +78,68 @@ typedef struct option_symbol {
     double (*value)(const llmperf_case *c);
 } option_symbol;
 
-static double opt_g(const llmperf_case *c) { return (double)c->workload.generate; }
-static double opt_cached(const llmperf_case *c) { return (double)c->workload.cached; }
-static double opt_chunk(const llmperf_case *c) { return (double)c->workload.chunk; }
-static double opt_block(const llmperf_case *c) { return (double)c->workload.kv_block; }
-static double opt_context(const llmperf_case *c) { return (double)c->workload.context; }
-static double opt_utilization(const llmperf_case *c) { return c->workload.memory_utilization; }
-static double opt_reserve(const llmperf_case *c) { return c->workload.reserve_bytes; }
-static double opt_tpot(const llmperf_case *c) { return c->workload.tpot_s; }
-static double opt_ttft(const llmperf_case *c) { return c->workload.ttft_s; }
-static double opt_skew(const llmperf_case *c) { return c->workload.moe_skew; }
-static double opt_confidence(const llmperf_case *c) { return c->workload.confidence; }
-static double fact_positions(const llmperf_case *c) { return (double)c->model->position_embeddings; }
-static double fact_mtp(const llmperf_case *c) { return (double)c->model->mtp_params; }
-static double fact_context(const llmperf_case *c) { return (double)c->model->max_context; }
+static double opt_g(const llmperf_case *c)
+{
+    return (double)c->workload.generate;
+}
+static double opt_cached(const llmperf_case *c)
+{
+    return (double)c->workload.cached;
+}
+static double opt_chunk(const llmperf_case *c)
+{
+    return (double)c->workload.chunk;
+}
+static double opt_block(const llmperf_case *c)
+{
+    return (double)c->workload.kv_block;
+}
+static double opt_context(const llmperf_case *c)
+{
+    return (double)c->workload.context;
+}
+static double opt_utilization(const llmperf_case *c)
+{
+    return c->workload.memory_utilization;
+}
+static double opt_reserve(const llmperf_case *c)
+{
+    return c->workload.reserve_bytes;
+}
+static double opt_tpot(const llmperf_case *c)
+{
+    return c->workload.tpot_s;
+}
+static double opt_ttft(const llmperf_case *c)
+{
+    return c->workload.ttft_s;
+}
+static double opt_skew(const llmperf_case *c)
+{
+    return c->workload.moe_skew;
+}
+static double opt_confidence(const llmperf_case *c)
+{
+    return c->workload.confidence;
+}
+static double fact_positions(const llmperf_case *c)
+{
+    return (double)c->model->position_embeddings;
+}
+static double fact_mtp(const llmperf_case *c)
+{
+    return (double)c->model->mtp_params;
+}
+static double fact_context(const llmperf_case *c)
+{
+    return (double)c->model->max_context;
+}
 
 /* option NULL: a fact of the model */
 static const option_symbol OPTION_SYMBOLS[] = {
     {"g", "new tokens of each sequence", "generate", LLMPERF_UNIT_TOKENS, opt_g},
-    {"cached", "prompt tokens that a prefix cache holds", "cached", LLMPERF_UNIT_TOKENS, opt_cached},
+    {"cached", "prompt tokens that a prefix cache holds", "cached", LLMPERF_UNIT_TOKENS,
+     opt_cached},
     {"chunk", "most prefill tokens in a step", "chunk", LLMPERF_UNIT_TOKENS, opt_chunk},
     {"block", "tokens of a KV cache block", "kv-block", LLMPERF_UNIT_TOKENS, opt_block},
     {"context", "tokens cached when a decode step starts", "context", LLMPERF_UNIT_TOKENS,
@@ -203,7 +246,8 @@ static void from_format(const explainer *e, const symbol_info *info, llmperf_exp
     } else {
         from_model(e, input);
         put_text(input->source, sizeof input->source, "%s: the checkpoint's format%s%s", bits,
-                 c->model->scheme[0] ? ", " : "", c->model->scheme);
+                 name[0] == 'w' && c->model->scheme[0] ? ", " : "",
+                 name[0] == 'w' ? c->model->scheme : "");
     }
 }
 
@@ -212,7 +256,7 @@ static uint8_t unit_of_symbol(const symbol_info *info)
     if (strcmp(info->name, "b") == 0)
         return LLMPERF_UNIT_SEQUENCES;
     return strchr("sqpLTW", info->name[0]) && !info->name[1] ? LLMPERF_UNIT_TOKENS
-                                                            : LLMPERF_UNIT_COUNT;
+                                                             : LLMPERF_UNIT_COUNT;
 }
 
 static void describe_common(const explainer *e, const symbol_info *info,
@@ -225,8 +269,7 @@ static void describe_common(const explainer *e, const symbol_info *info,
         from_format(e, info, input);
     } else if (info->origin == SYMBOL_MODEL) {
         from_model(e, input);
-    } else if (strcmp(info->name, "p") == 0 && e->scope.decode &&
-               !is_given(e->asked, "context")) {
+    } else if (strcmp(info->name, "p") == 0 && e->scope.decode && !is_given(e->asked, "context")) {
         input->origin = LLMPERF_ORIGIN_DEFAULT;
         put_text(input->source, sizeof input->source, "default of --context: prompt + generate/2");
     } else if (!e->scope.decode && strcmp(info->name, "q") == 0) {
@@ -239,8 +282,10 @@ static void describe_common(const explainer *e, const symbol_info *info,
                      symbol_find("p")->value(&e->scope), symbol_find("q")->value(&e->scope));
         else
             put_text(input->source, sizeof input->source, "%s",
-                     strcmp(info->name, "T") == 0 ? "b q" : "E (1 - (1 - K / E)^T) where routing is "
-                                                            "uniform: explain experts_read_per_layer");
+                     strcmp(info->name, "T") == 0
+                         ? "b q"
+                         : "E (1 - (1 - K / E)^T) where routing is uniform: explain "
+                           "experts_read_per_layer");
     } else {
         from_option(e, !e->scope.decode && strcmp(info->name, "p") == 0 ? "cached" : info->option,
                     input);
@@ -367,7 +412,7 @@ static bool begins_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Fills a line: formula (macros of symbolic.c allowed), numbers, what it gives; its symbols become
  * inputs. value NAN: what the formula gives. text NULL: a value without formula. */
@@ -425,8 +470,8 @@ static llmperf_explain_line *add_step(explainer *e, const char *name, const char
                                       llmperf_unit unit, double value)
 {
     llmperf_explanation *x = e->x;
-    int at = x->step_count < LLMPERF_EXPLAIN_STEPS_MAX ? x->step_count++
-                                                       : LLMPERF_EXPLAIN_STEPS_MAX - 1;
+    int at =
+        x->step_count < LLMPERF_EXPLAIN_STEPS_MAX ? x->step_count++ : LLMPERF_EXPLAIN_STEPS_MAX - 1;
     fill_line(e, &x->steps[at], name, text, unit, value);
     return &x->steps[at];
 }
@@ -477,7 +522,7 @@ static void set_layer(explainer *e, int kind, const char *what, char *name, size
                  (long long)model->layers[kind].count, kind + 1);
 }
 
-/* ---- model ------------------------------------------------------------------------------------------------ */
+/* ---- model ----------------------------------------------------------------------------------- */
 
 /* One term a class and layer shape: weights, or with `bytes` what they take. */
 static void weight_term(explainer *e, const char *name, const char *count, const char *bytes_each,
@@ -522,8 +567,7 @@ static void mixer_terms(explainer *e, int kind, bool bytes)
     const llmperf_ssm *s = &layer->ssm;
     text_sum attention = {.used = 0}, latent = {.used = 0}, index = {.used = 0}, ssm = {.used = 0};
     add_text(&attention, a->heads > 0 && !a->gate, "h ($N + $own $N_kv) ($d_k + $d_v)");
-    add_text(&attention, a->heads > 0 && a->gate,
-             "h (($N + $own $N_kv) ($d_k + $d_v) + $N $d_v)");
+    add_text(&attention, a->heads > 0 && a->gate, "h (($N + $own $N_kv) ($d_k + $d_v) + $N $d_v)");
     layer_term(e, kind, "attention", &attention, "w", bytes);
     add_text(&latent, m->heads > 0 && m->q_rank > 0, "h r_q + r_q $N (d_n + d_r)");
     add_text(&latent, m->heads > 0 && m->q_rank == 0, "h $N (d_n + d_r)");
@@ -670,12 +714,11 @@ static void explain_active(explainer *e)
         if (m->experts == 0)
             continue;
         set_layer(e, i, "idle experts", name, sizeof name);
-        const char *text =
-            m->expert_bias
-                ? m->gated ? "layers (E - K) (3 $width_x f_x + 2 f_x + $width_x)"
-                           : "layers (E - K) (2 $width_x f_x + f_x + $width_x)"
-                : m->gated ? "3 layers (E - K) $width_x f_x"
-                           : "2 layers (E - K) $width_x f_x";
+        const char *text = m->expert_bias
+                               ? m->gated ? "layers (E - K) (3 $width_x f_x + 2 f_x + $width_x)"
+                                          : "layers (E - K) (2 $width_x f_x + f_x + $width_x)"
+                           : m->gated ? "3 layers (E - K) $width_x f_x"
+                                      : "2 layers (E - K) $width_x f_x";
         idle += add_step(e, name, text, LLMPERF_UNIT_WEIGHTS, NAN)->value;
     }
     double value = (double)llmperf_model_params(model).active;
@@ -705,7 +748,10 @@ static void explain_active_no_embed(explainer *e)
     llmperf_note(&e->x->notes, model->tied
                                    ? "the tied table works as the LM head, so it stays in"
                                    : "the token table is left out; learned positions stay in");
-    fill_result(e, model->tied ? "active" : narrow ? "active - V e" : "active - V h",
+    fill_result(e,
+                model->tied ? "active"
+                : narrow    ? "active - V e"
+                            : "active - V h",
                 active - (model->tied ? 0 : (double)table));
 }
 
@@ -719,7 +765,8 @@ static void explain_active_no_embed_head(explainer *e)
     take_whole(e);
     name_params(e, true);
     const char *text = model->tied ? narrow ? "active - V e" : "active - V h"
-                                   : narrow ? "active - 2 V e" : "active - 2 V h";
+                       : narrow    ? "active - 2 V e"
+                                   : "active - 2 V h";
     fill_result(e, text, (double)(params.active - table - head));
 }
 
@@ -775,9 +822,8 @@ static void kv_per_token(explainer *e, bool beyond_windows)
         set_layer(e, i, "K and V", name, sizeof name);
         add_term(e, name, kv_text(layer), LLMPERF_UNIT_BYTES);
     }
-    double value = beyond_windows
-                       ? llmperf_kv_bytes_per_token_long(model, e->c->kv_bytes_per)
-                       : llmperf_kv_bytes_per_token(model, e->c->kv_bytes_per);
+    double value = beyond_windows ? llmperf_kv_bytes_per_token_long(model, e->c->kv_bytes_per)
+                                  : llmperf_kv_bytes_per_token(model, e->c->kv_bytes_per);
     close_sum_or_zero(e, value, "sum over the layer shapes",
                       beyond_windows ? "no layer's cache goes on growing"
                                      : "no layer keeps K and V");
@@ -831,8 +877,14 @@ static void explain_state(explainer *e)
                       "sum over the layer shapes", NO_STATE);
 }
 
-static void explain_kv_per_token(explainer *e) { kv_per_token(e, false); }
-static void explain_kv_per_token_long(explainer *e) { kv_per_token(e, true); }
+static void explain_kv_per_token(explainer *e)
+{
+    kv_per_token(e, false);
+}
+static void explain_kv_per_token_long(explainer *e)
+{
+    kv_per_token(e, true);
+}
 
 static void explain_layers(explainer *e)
 {
@@ -852,9 +904,18 @@ static void fact(explainer *e, const char *symbol)
     fill_result(e, symbol, value);
 }
 
-static void explain_skew(explainer *e) { fact(e, "skew"); }
-static void explain_hidden(explainer *e) { fact(e, "h"); }
-static void explain_vocab(explainer *e) { fact(e, "V"); }
+static void explain_skew(explainer *e)
+{
+    fact(e, "skew");
+}
+static void explain_hidden(explainer *e)
+{
+    fact(e, "h");
+}
+static void explain_vocab(explainer *e)
+{
+    fact(e, "V");
+}
 
 /* A fact of the first layer shape that has the part. */
 static void shape_fact(explainer *e, int kind, const char *text, double value)
@@ -897,9 +958,18 @@ static void attention_fact(explainer *e, const char *text, const char *latent_te
     shape_fact(e, kind, text, value);
 }
 
-static void explain_heads(explainer *e) { attention_fact(e, "n", "n"); }
-static void explain_kv_heads(explainer *e) { attention_fact(e, "n_kv", "n"); }
-static void explain_head_dim(explainer *e) { attention_fact(e, "d", "d_n + d_r"); }
+static void explain_heads(explainer *e)
+{
+    attention_fact(e, "n", "n");
+}
+static void explain_kv_heads(explainer *e)
+{
+    attention_fact(e, "n_kv", "n");
+}
+static void explain_head_dim(explainer *e)
+{
+    attention_fact(e, "d", "d_n + d_r");
+}
 
 static void explain_ffn(explainer *e)
 {
@@ -968,19 +1038,52 @@ static void explain_max_context(explainer *e)
         fill_none(e, "the model's file does not say it");
 }
 
-/* ---- workload ---------------------------------------------------------------------------------------------- */
+/* ---- workload -------------------------------------------------------------------------------- */
 
-static void explain_batch(explainer *e) { fact(e, "b"); }
-static void explain_prompt(explainer *e) { fact(e, "s"); }
-static void explain_generate(explainer *e) { fact(e, "g"); }
-static void explain_cached(explainer *e) { fact(e, "cached"); }
-static void explain_chunk(explainer *e) { fact(e, "chunk"); }
-static void explain_query(explainer *e) { fact(e, "q"); }
-static void explain_tp(explainer *e) { fact(e, "tp"); }
-static void explain_block(explainer *e) { fact(e, "block"); }
-static void explain_utilization(explainer *e) { fact(e, "utilization"); }
-static void explain_reserve(explainer *e) { fact(e, "reserve"); }
-static void explain_confidence(explainer *e) { fact(e, "confidence"); }
+static void explain_batch(explainer *e)
+{
+    fact(e, "b");
+}
+static void explain_prompt(explainer *e)
+{
+    fact(e, "s");
+}
+static void explain_generate(explainer *e)
+{
+    fact(e, "g");
+}
+static void explain_cached(explainer *e)
+{
+    fact(e, "cached");
+}
+static void explain_chunk(explainer *e)
+{
+    fact(e, "chunk");
+}
+static void explain_query(explainer *e)
+{
+    fact(e, "q");
+}
+static void explain_tp(explainer *e)
+{
+    fact(e, "tp");
+}
+static void explain_block(explainer *e)
+{
+    fact(e, "block");
+}
+static void explain_utilization(explainer *e)
+{
+    fact(e, "utilization");
+}
+static void explain_reserve(explainer *e)
+{
+    fact(e, "reserve");
+}
+static void explain_confidence(explainer *e)
+{
+    fact(e, "confidence");
+}
 
 static void explain_context(explainer *e)
 {
@@ -1026,7 +1129,7 @@ static void explain_price(explainer *e)
     target(e, "price", e->c->workload.price_usd_per_h, "no --price was given");
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void explain_weight_bytes(explainer *e)
 {
@@ -1175,15 +1278,16 @@ static void explain_max_batch(explainer *e)
 {
     const llmperf_workload *w = &e->c->workload;
     const llmperf_memory *m = &e->p->memory;
-    fill_rule(e, (double)m->max_batch,
-              "the largest b with weights + reserved + kv(b) + state(b) + activation(b) <= capacity, "
-              "found by bisection");
+    fill_rule(
+        e, (double)m->max_batch,
+        "the largest b with weights + reserved + kv(b) + state(b) + activation(b) <= capacity, "
+        "found by bisection");
     for (int64_t b = m->max_batch; b <= m->max_batch + 1; b++) {
         char name[64];
-        put_text(name, sizeof name, "bytes at batch %lld", (long long)b);
+        put_text(name, sizeof name, "free at batch %lld", (long long)b);
         if (b > 0)
             add_step(e, name, NULL, LLMPERF_UNIT_BYTES,
-                     bytes_at(e, b, w->prompt, w->prompt + w->generate));
+                     m->capacity_bytes - bytes_at(e, b, w->prompt, w->prompt + w->generate));
     }
     list_memory(e);
 }
@@ -1197,17 +1301,17 @@ static void explain_max_context_tokens(explainer *e)
               "state + activation <= capacity at this batch, found by bisection");
     for (int64_t tokens = most; tokens <= most + 1; tokens++) {
         char name[64];
-        put_text(name, sizeof name, "bytes at %lld tokens", (long long)tokens);
+        int64_t prompt = tokens > w->generate ? tokens - w->generate : 1;
+        put_text(name, sizeof name, "free at %lld tokens", (long long)tokens);
         if (tokens > 0)
             add_step(e, name, NULL, LLMPERF_UNIT_BYTES,
-                     bytes_at(e, w->batch, tokens > w->generate ? tokens - w->generate : 1,
-                              tokens));
+                     e->p->memory.capacity_bytes - bytes_at(e, w->batch, prompt, tokens));
     }
     list_memory(e);
     list_input("b", e);
 }
 
-/* ---- sums over operators ---------------------------------------------------------------------------------------- */
+/* ---- sums over operators --------------------------------------------------------------------- */
 
 typedef enum summand { SUM_TIME, SUM_FLOP, SUM_BYTES } summand;
 
@@ -1260,8 +1364,7 @@ static void close_op_sums(op_sums *s, double value, const char *rule)
         if (s->total[i] <= 0)
             continue;
         llmperf_explain_line *term = &x->terms[x->term_count++];
-        fill_line(s->e, term, llmperf_op_name((llmperf_op_id)i), NULL, units[s->what],
-                  s->total[i]);
+        fill_line(s->e, term, llmperf_op_name((llmperf_op_id)i), NULL, units[s->what], s->total[i]);
         if (s->mixed[i])
             continue;
         put_text(term->formula, sizeof term->formula, "%s", formulas[s->what]);
@@ -1296,7 +1399,7 @@ static void sum_decode(explainer *e, summand what, double value, const char *rul
                                    "time");
 }
 
-/* ---- times and rates --------------------------------------------------------------------------------------------- */
+/* ---- times and rates ------------------------------------------------------------------------- */
 
 static const char SPREAD_SOURCE[] =
     "95th percentile of measured / roofline in published data; docs/model.md, Bounds";
@@ -1306,7 +1409,10 @@ static void name_spread(explainer *e, const char *symbol, llmperf_spread_class s
     name_constant(e, symbol, llmperf_spread(spread), "slow engines over the bound", SPREAD_SOURCE);
 }
 
-static bool is_bound(const explainer *e) { return e->p->kind == LLMPERF_ESTIMATE_BOUND; }
+static bool is_bound(const explainer *e)
+{
+    return e->p->kind == LLMPERF_ESTIMATE_BOUND;
+}
 
 static double part_of(const explainer *e, llmperf_estimate estimate)
 {
@@ -1328,15 +1434,17 @@ static bool explain_end(explainer *e, llmperf_estimate estimate, bool rate,
     name_field(e, "value", estimate.value, (llmperf_unit)e->x->result.unit, "the bound", field);
     name_spread(e, "spread", spread);
     bool far_end = (e->part == PART_HIGH) != rate;
-    fill_result(e, !far_end ? "value" : rate ? "value / spread" : "value spread",
+    fill_result(e,
+                !far_end ? "value"
+                : rate   ? "value / spread"
+                         : "value spread",
                 part_of(e, estimate));
     return true;
 }
 
 static void explain_prefill_time(explainer *e)
 {
-    if (!explain_end(e, e->p->prefill.time_s, false, LLMPERF_SPREAD_PREFILL_STEP,
-                     "prefill.time_s"))
+    if (!explain_end(e, e->p->prefill.time_s, false, LLMPERF_SPREAD_PREFILL_STEP, "prefill.time_s"))
         sum_prefill(e, e->c->workload.batch, SUM_TIME, e->p->prefill.time_s.value,
                     "sum over the operators of all prefill steps, of launches x time");
 }
@@ -1461,18 +1569,18 @@ static void share(explainer *e, const char *meaning, double part_s, double value
 
 static void explain_share_dense(explainer *e)
 {
-    share(e, "weight GEMMs, without launch",
-          e->p->decode.total.group_s[LLMPERF_GROUP_DENSE], e->p->share.dense);
+    share(e, "weight GEMMs, without launch", e->p->decode.total.group_s[LLMPERF_GROUP_DENSE],
+          e->p->share.dense);
 }
 static void explain_share_attention(explainer *e)
 {
-    share(e, "attention, without launch",
-          e->p->decode.total.group_s[LLMPERF_GROUP_ATTENTION], e->p->share.attention);
+    share(e, "attention, without launch", e->p->decode.total.group_s[LLMPERF_GROUP_ATTENTION],
+          e->p->share.attention);
 }
 static void explain_share_other(explainer *e)
 {
-    share(e, "norms and the like, without launch",
-          e->p->decode.total.group_s[LLMPERF_GROUP_OTHER], e->p->share.other);
+    share(e, "norms and the like, without launch", e->p->decode.total.group_s[LLMPERF_GROUP_OTHER],
+          e->p->share.other);
 }
 static void explain_share_launch(explainer *e)
 {
@@ -1488,7 +1596,7 @@ static void explain_share_host(explainer *e)
     llmperf_note(&e->x->notes, "host time is part of an engine profile; there is none here");
 }
 
-/* ---- compute-bound batch ------------------------------------------------------------------------------------------ */
+/* ---- compute-bound batch --------------------------------------------------------------------- */
 
 /* Peak and bandwidth that an operator reaches: the datasheet's, or the calibration's at most. */
 static void reached(const explainer *e, const llmperf_op *op, bool calibrated, double *ret_peak,
@@ -1507,12 +1615,29 @@ static void reached(const explainer *e, const llmperf_op *op, bool calibrated, d
         *ret_bandwidth = op->bytes / t.memory_s;
 }
 
-static void put_crossing(explainer *e, const char *text, const llmperf_crossing *crossing)
+/* What does not depend on how the batch was found: none, or an end of a calibration's interval. */
+static bool put_crossing_end(explainer *e, const llmperf_crossing *crossing, bool calibrated)
 {
     if (!crossing->exists) {
         fill_none(e, crossing->why);
-        return;
+        return true;
     }
+    if (!calibrated || (e->part != PART_LOW && e->part != PART_HIGH))
+        return false;
+    if (e->part == PART_HIGH && crossing->high == 0)
+        fill_none(e, "within the calibration's interval there may be no such batch");
+    else
+        fill_rule(e, (double)(e->part == PART_LOW ? crossing->low : crossing->high),
+                  "the same batch with the fits' ratio of compute to memory efficiency at an end "
+                  "of its interval");
+    return true;
+}
+
+static void put_crossing(explainer *e, const char *text, const llmperf_crossing *crossing,
+                         bool calibrated)
+{
+    if (put_crossing_end(e, crossing, calibrated))
+        return;
     if (e->part == PART_EXACT) {
         fill_result(e, text, crossing->exact);
         return;
@@ -1562,10 +1687,8 @@ static bool has_experts(const llmperf_model *model)
 static void searched_crossing(explainer *e, const llmperf_crossing *crossing, bool calibrated,
                               bool dense)
 {
-    if (!crossing->exists) {
-        fill_none(e, crossing->why);
+    if (put_crossing_end(e, crossing, calibrated))
         return;
-    }
     fill_rule(e, e->part == PART_EXACT ? crossing->exact : (double)crossing->batch,
               "the smallest batch at which the sum of flop / peak is at least the sum of bytes / "
               "bandwidth, by bisection: experts' bytes are not linear in the batch");
@@ -1576,8 +1699,7 @@ static void searched_crossing(explainer *e, const llmperf_crossing *crossing, bo
         step_terms sum = terms_at(e, b, calibrated, dense);
         put_text(name, sizeof name, "compute at %lld", (long long)b);
         add_step(e, name, NULL, LLMPERF_UNIT_S, sum.compute);
-        put_text(name, sizeof name, "memory at %lld", (long long)b);
-        add_step(e, name, NULL, LLMPERF_UNIT_S, sum.memory);
+        add_step(e, "less memory time", NULL, LLMPERF_UNIT_S, sum.compute - sum.memory);
     }
 }
 
@@ -1587,8 +1709,7 @@ static void sum_crossing(explainer *e, const llmperf_crossings *crossings, bool 
 {
     const llmperf_crossing *crossing = dense ? &crossings->dense : &crossings->step;
     if (!dense)
-        llmperf_note(&e->x->notes, "at %lld tokens of context",
-                     (long long)e->c->workload.context);
+        llmperf_note(&e->x->notes, "at %lld tokens of context", (long long)e->c->workload.context);
     if (calibrated)
         llmperf_note(&e->x->notes, "peak and bandwidth as the calibration says they are reached");
     if (has_experts(e->c->model)) {
@@ -1606,22 +1727,27 @@ static void sum_crossing(explainer *e, const llmperf_crossings *crossings, bool 
         {"memory_fixed", "memory time without sequences: the weights", 2 * one.memory - two.memory},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        put_text(name_value(e, parts[i].name, parts[i].value, LLMPERF_UNIT_S, parts[i].meaning)
-                     ->source,
-                 LLMPERF_TEXT_MAX,
-                 "sum of %s over the operators of a decode step at batch 1 and 2",
-                 i % 2 ? "bytes / bandwidth" : "flop / peak");
+        put_text(
+            name_value(e, parts[i].name, parts[i].value, LLMPERF_UNIT_S, parts[i].meaning)->source,
+            LLMPERF_TEXT_MAX, "sum of %s over the operators of a decode step at batch 1 and 2",
+            i % 2 ? "bytes / bandwidth" : "flop / peak");
     bool at_once = crossing->exists && crossing->exact == 0; /* from the first sequence on */
     put_crossing(e,
                  at_once ? "max(0, (memory_fixed - compute_fixed) / (compute_each - memory_each))"
                          : "(memory_fixed - compute_fixed) / (compute_each - memory_each)",
-                 crossing);
+                 crossing, calibrated);
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !crossing->exists; i++)
         list_input(parts[i].name, e);
 }
 
-static void explain_dense(explainer *e) { sum_crossing(e, &e->p->datasheet, false, true); }
-static void explain_step(explainer *e) { sum_crossing(e, &e->p->datasheet, false, false); }
+static void explain_dense(explainer *e)
+{
+    sum_crossing(e, &e->p->datasheet, false, true);
+}
+static void explain_step(explainer *e)
+{
+    sum_crossing(e, &e->p->datasheet, false, false);
+}
 
 static bool calibrated_or_none(explainer *e)
 {
@@ -1648,9 +1774,9 @@ static const char *weight_symbol(llmperf_op_id id)
 {
     static const struct {
         const char *start, *symbol;
-    } CLASSES[] = {{"mlp.", "w_f"},         {"moe.shared", "w_y"}, {"moe.latent", "w_y"},
-                   {"moe.experts", "w_x"},  {"ssm.", "w_s"},       {"lm_head.project", "w_e"},
-                   {"embed", "w_e"},        {"lm_head", "w_h"}};
+    } CLASSES[] = {{"mlp.", "w_f"},        {"moe.shared", "w_y"}, {"moe.latent", "w_y"},
+                   {"moe.experts", "w_x"}, {"ssm.", "w_s"},       {"lm_head.project", "w_e"},
+                   {"embed", "w_e"},       {"lm_head", "w_h"}};
     const char *name = llmperf_op_name(id);
     for (size_t i = 0; i < sizeof CLASSES / sizeof *CLASSES; i++)
         if (begins_with(name, CLASSES[i].start))
@@ -1667,14 +1793,18 @@ static bool find_dense(explainer *e, const llmperf_op_crossing *one, llmperf_op 
     if (rows && single) {
         *single = *e->c;
         single->workload.batch = 1;
-        for (int i = 0; i < e->c->model->layer_kind_count && !found; i++) {
+        for (int i = 0; i < e->c->model->layer_kind_count; i++) {
             int count = symbolic_ops(single, true, i, rows);
-            for (int k = 0; k < count && !found; k++)
-                if (rows[k].id == one->id && rows[k].op.n == one->n && rows[k].op.k == one->k) {
-                    found = true;
-                    *ret_op = rows[k].op;
-                    e->scope.layer = &e->c->model->layers[i];
-                }
+            for (int k = 0; k < count; k++) {
+                const llmperf_op *op = &rows[k].op;
+                /* layers may hold the matrix in several formats: that of most of them counts */
+                if (op->id != one->id || op->n != one->n || op->k != one->k ||
+                    (found && op->repeat <= ret_op->repeat))
+                    continue;
+                found = true;
+                *ret_op = *op;
+                e->scope.layer = &e->c->model->layers[i];
+            }
         }
     } else {
         e->out_of_memory = true;
@@ -1684,17 +1814,25 @@ static bool find_dense(explainer *e, const llmperf_op_crossing *one, llmperf_op 
     return found;
 }
 
+/* Why there is no such batch. */
+static void add_row_bytes(explainer *e)
+{
+    add_step(e, "bytes of a row", "a (n + k)", LLMPERF_UNIT_BYTES, NAN);
+    add_step(e, "bytes its compute hides", "2 n k / R", LLMPERF_UNIT_BYTES, NAN);
+}
+
 /* Experts: the batch that brings as many rows to each expert that is touched. */
-static void explain_expert_crossing(explainer *e, const llmperf_crossing *crossing)
+static void explain_expert_crossing(explainer *e, const llmperf_crossing *crossing, bool calibrated)
 {
     const llmperf_workload *w = &e->c->workload;
+    if (put_crossing_end(e, crossing, calibrated)) {
+        if (!crossing->exists)
+            add_row_bytes(e);
+        return;
+    }
     add_step(e, "rows an expert needs", "w n k / (2 n k / R - a (n + k))", LLMPERF_UNIT_COUNT, NAN);
     if (!find_experts(e)) /* the engine's rows are those of the first shape with experts */
         return;
-    if (!crossing->exists) {
-        fill_none(e, crossing->why);
-        return;
-    }
     fill_rule(e, e->part == PART_EXACT ? crossing->exact : (double)crossing->batch,
               "the smallest batch b at which each expert that is touched gets that many rows: "
               "b q K / X(b q), X the expected distinct experts; by bisection");
@@ -1748,17 +1886,15 @@ static void explain_op_crossing(explainer *e, const llmperf_op_crossing *one, bo
     }
     add_named_step(e, "R", "ridge point", "P / BW", LLMPERF_UNIT_FLOP_PER_BYTE);
     if (strcmp(weight_symbol(id), "w_x") == 0) {
-        explain_expert_crossing(e, &one->crossing);
+        explain_expert_crossing(e, &one->crossing, calibrated);
         return;
     }
     put_crossing(e,
                  e->c->workload.query > 1 ? "w n k / (2 n k / R - a (n + k)) / q"
                                           : "w n k / (2 n k / R - a (n + k))",
-                 &one->crossing);
-    if (!one->crossing.exists) {
-        add_step(e, "bytes of a row", "a (n + k)", LLMPERF_UNIT_BYTES, NAN);
-        add_step(e, "bytes its compute hides", "2 n k / R", LLMPERF_UNIT_BYTES, NAN);
-    }
+                 &one->crossing, calibrated);
+    if (!one->crossing.exists)
+        add_row_bytes(e);
 }
 
 static void explain_memory_limit(explainer *e)
@@ -1768,7 +1904,7 @@ static void explain_memory_limit(explainer *e)
     fill_result(e, "max_batch", (double)e->p->memory.max_batch);
 }
 
-/* ---- batching, targets, cost ---------------------------------------------------------------------------------------- */
+/* ---- batching, targets, cost ----------------------------------------------------------------- */
 
 static void tpot_step(explainer *e, int64_t batch)
 {
@@ -1801,7 +1937,8 @@ static void explain_batching_batch(explainer *e)
         return;
     }
     explain_memory_limit(e);
-    llmperf_note(&e->x->notes, "at batch 1 nothing is batched yet: what memory would hold is taken");
+    llmperf_note(&e->x->notes,
+                 "at batch 1 nothing is batched yet: what memory would hold is taken");
 }
 
 static void attention_step(explainer *e, int64_t batch, int64_t context, const char *step_symbol,
@@ -1816,8 +1953,9 @@ static void attention_step(explainer *e, int64_t batch, int64_t context, const c
     put_text(name_value(e, step_symbol, total.time_s, LLMPERF_UNIT_S, meaning)->source,
              LLMPERF_TEXT_MAX, "sum over its operators");
     put_text(meaning, sizeof meaning, "attention's part of it");
-    put_text(name_value(e, attention_symbol, total.group_s[LLMPERF_GROUP_ATTENTION],
-                        LLMPERF_UNIT_S, meaning)->source,
+    put_text(name_value(e, attention_symbol, total.group_s[LLMPERF_GROUP_ATTENTION], LLMPERF_UNIT_S,
+                        meaning)
+                 ->source,
              LLMPERF_TEXT_MAX, "sum over its operators");
 }
 
@@ -1826,8 +1964,8 @@ static void batching_taken(explainer *e, int64_t context, double value)
     int64_t batch = e->p->batching.batch;
     if (batch <= 1 || value == 0) {
         fill_result(e, "0", value);
-        llmperf_note(&e->x->notes, batch <= 1 ? "no batch above 1 fits"
-                                              : "attention takes nothing of the gain");
+        llmperf_note(&e->x->notes,
+                     batch <= 1 ? "no batch above 1 fits" : "attention takes nothing of the gain");
         return;
     }
     name_field(e, "B", (double)batch, LLMPERF_UNIT_SEQUENCES, "batch", "batching.batch");
@@ -1925,20 +2063,32 @@ static void explain_fitting_context(explainer *e)
     }
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 #define MODEL_ROW(name, text, unit, function)                                                      \
-    {"model." name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, false, function}
+    {                                                                                              \
+        "model." name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, false, function                     \
+    }
 #define WORKLOAD_ROW(name, text, unit, function)                                                   \
-    {"workload." name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, false, function}
+    {                                                                                              \
+        "workload." name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, false, function                  \
+    }
 #define ROW(name, text, unit, function)                                                            \
-    {name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, true, function}
+    {                                                                                              \
+        name, text, LLMPERF_UNIT_##unit, FIELD_PLAIN, true, function                               \
+    }
 #define TIME_ROW(name, text, function)                                                             \
-    {name, text, LLMPERF_UNIT_S, FIELD_TIME, true, function}
+    {                                                                                              \
+        name, text, LLMPERF_UNIT_S, FIELD_TIME, true, function                                     \
+    }
 #define RATE_ROW(name, text, function)                                                             \
-    {name, text, LLMPERF_UNIT_TOKENS_PER_S, FIELD_RATE, true, function}
+    {                                                                                              \
+        name, text, LLMPERF_UNIT_TOKENS_PER_S, FIELD_RATE, true, function                          \
+    }
 #define CROSSING_ROW(name, text, function)                                                         \
-    {"compute_bound_batch." name, text, LLMPERF_UNIT_SEQUENCES, FIELD_CROSSING, true, function}
+    {                                                                                              \
+        "compute_bound_batch." name, text, LLMPERF_UNIT_SEQUENCES, FIELD_CROSSING, true, function  \
+    }
 
 static const field_row FIELDS[] = {
     MODEL_ROW("params", "parameters, without MTP layers", WEIGHTS, explain_params),
@@ -2064,7 +2214,10 @@ static const field_row FIELDS[] = {
 
 enum { FIELD_COUNT = sizeof FIELDS / sizeof *FIELDS };
 
-int llmperf_explain_field_count(void) { return FIELD_COUNT; }
+int llmperf_explain_field_count(void)
+{
+    return FIELD_COUNT;
+}
 
 llmperf_explain_field llmperf_explain_field_at(int index)
 {
@@ -2072,7 +2225,7 @@ llmperf_explain_field llmperf_explain_field_at(int index)
     return (llmperf_explain_field){row->path, row->meaning, row->unit, row->needs_hw};
 }
 
-/* ---- operators ------------------------------------------------------------------------------------------------------- */
+/* ---- operators ------------------------------------------------------------------------------- */
 
 static llmperf_unit unit_of_quantity(op_quantity quantity)
 {
@@ -2113,23 +2266,129 @@ static void name_link(explainer *e, int64_t devices)
     }
 }
 
+static void name_param(explainer *e, const char *symbol, const llmperf_calib_entry *entry,
+                       llmperf_param param, llmperf_unit unit, const char *meaning)
+{
+    char key[96];
+    llmperf_explain_input *input = name_value(e, symbol, entry->param[param], unit, meaning);
+    input->origin = LLMPERF_ORIGIN_CALIBRATION;
+    put_text(input->source, sizeof input->source, "%.90s, %s", e->c->calib->name,
+             llmperf_calib_describe(&entry->key, key, sizeof key));
+}
+
+/* Compute time of a fit is flop / (e_c P) where it has no terms of shape and clock. */
+static bool is_plain(const llmperf_calib_entry *entry)
+{
+    const double *p = entry->param;
+    return p[LLMPERF_PARAM_FILL] == 0 && p[LLMPERF_PARAM_SCORE] == 0 &&
+           p[LLMPERF_PARAM_TILE] == 0 && p[LLMPERF_PARAM_SETTLE] == 0;
+}
+
+/* launch + norm_p of the parts that are there + what is added, as a formula in their names. */
+static void norm_text(explainer *e, const llmperf_time *t, bool collective, double p, char *buffer,
+                      size_t size)
+{
+    const struct {
+        const char *name;
+        double value;
+        bool in_norm;
+    } parts[] = {{"launch_s", t->launch_s, collective}, {"compute_s", t->compute_s, true},
+                 {"memory_s", t->memory_s, true},       {"serial_s", t->serial_s, true},
+                 {"work_s", t->work_s, true},           {"link_s", t->link_s, true},
+                 {"added_s", t->added_s, false}};
+    const size_t count = sizeof parts / sizeof *parts;
+    char norm[256] = "", rest[64] = "";
+    int within = 0;
+    for (size_t i = 0; i < count; i++) {
+        char one[32];
+        if (parts[i].value == 0)
+            continue;
+        if (!find_named(e, parts[i].name))
+            add_step(e, parts[i].name, NULL, LLMPERF_UNIT_S, parts[i].value);
+        name_value(e, parts[i].name, parts[i].value, LLMPERF_UNIT_S, "part of the time");
+        bool power = parts[i].in_norm && !isinf(p) && p != 1;
+        put_text(one, sizeof one, power ? "%s^p" : "%s", parts[i].name);
+        char *target = parts[i].in_norm ? norm : rest;
+        size_t used = strlen(target);
+        const char *between = parts[i].in_norm && isinf(p) ? ", " : " + ";
+        put_text(target + used, (parts[i].in_norm ? sizeof norm : sizeof rest) - used, "%s%s",
+                 used ? between : "", one);
+        within += parts[i].in_norm;
+    }
+    if (within == 0)
+        put_text(buffer, size, "%s", rest[0] ? rest : "0");
+    else
+        put_text(buffer, size, "%s%s%s%s%s", rest, rest[0] ? " + " : "",
+                 isinf(p) ? within > 1 ? "max(" : ""
+                 : p == 1 ? ""
+                          : "(",
+                 norm,
+                 isinf(p) ? within > 1 ? ")" : ""
+                 : p == 1 ? ""
+                          : ")^(1 / p)");
+}
+
+/* Time of one launch as a fit makes it. */
+static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmperf_time *t,
+                                const llmperf_calib_entry *entry)
+{
+    enum { NORM_MOST = 20 }; /* beyond it powers of microseconds run out of range */
+    bool collective = op->kind == LLMPERF_KIND_COLLECTIVE;
+    double p = entry->param[LLMPERF_PARAM_NORM];
+    char text[LLMPERF_FORMULA_MAX];
+    if (!isinf(p))
+        name_param(e, "p", entry, LLMPERF_PARAM_NORM, LLMPERF_UNIT_NONE, "norm of the parts");
+    if (collective) {
+        name_value(e, "link_bytes", op->link_bytes, LLMPERF_UNIT_BYTES, "bytes over the link");
+        name_link(e, op->devices);
+        name_param(e, "e_link", entry, LLMPERF_PARAM_LINK, LLMPERF_UNIT_FRACTION,
+                   "share of the link that is reached");
+        add_step(e, "link_s", "link_bytes / (e_link link_bytes_per_s)", LLMPERF_UNIT_S, t->link_s);
+        name_value(e, "link_s", t->link_s, LLMPERF_UNIT_S, "time on the link");
+    } else {
+        name_bandwidth(e);
+        name_value(e, "bytes", op->bytes, LLMPERF_UNIT_BYTES, "bytes moved");
+        name_param(e, "e_m", entry, LLMPERF_PARAM_MEMORY, LLMPERF_UNIT_FRACTION,
+                   "share of the bandwidth that is reached");
+        add_step(e, "memory_s", "bytes / (e_m BW)", LLMPERF_UNIT_S, t->memory_s);
+        name_value(e, "memory_s", t->memory_s, LLMPERF_UNIT_S, "memory time");
+        if (op->flop > 0 && is_plain(entry)) {
+            name_peak(e, (llmperf_dtype)op->dtype);
+            name_value(e, "flop", op->flop, LLMPERF_UNIT_FLOP, "FLOP");
+            name_param(e, "e_c", entry, LLMPERF_PARAM_COMPUTE, LLMPERF_UNIT_FRACTION,
+                       "share of the peak that is reached");
+            add_step(e, "compute_s", "flop / (e_c P)", LLMPERF_UNIT_S, t->compute_s);
+            name_value(e, "compute_s", t->compute_s, LLMPERF_UNIT_S, "compute time");
+        } else if (op->flop > 0) {
+            llmperf_note(&e->x->notes, "the fit's compute time also depends on shape and clock: "
+                                       "docs/calibration.md");
+        }
+    }
+    norm_text(e, t, collective, p, text, sizeof text);
+    if (isinf(p) || p <= NORM_MOST)
+        fill_result(e, text, t->time_s);
+    else
+        fill_rule(e, t->time_s, "launch + norm of the parts + added, as calibrated");
+}
+
 /* Time of one launch: the roofline, or what the calibration makes of it. */
-static void explain_op_time(explainer *e, const llmperf_op *op)
+static void explain_op_time(explainer *e, const llmperf_op *op, double repeat)
 {
     llmperf_time t;
-    double value = llmperf_time_op(op, e->c->hw, e->c->calib, &t, NULL);
+    llmperf_gradient used;
+    const llmperf_calib *calib = e->c->calib;
+    double value = llmperf_time_op(op, e->c->hw, calib, &t, &used);
+    bool fitted = calib && used.count > 0 && used.entry[0] != LLMPERF_CALIB_NO_ENTRY;
+    bool joined = calib && used.count > 1;
     e->x->result.unit = LLMPERF_UNIT_S;
-    if (e->c->calib) {
+    if (joined) {
         add_step(e, "compute_s", NULL, LLMPERF_UNIT_S, t.compute_s);
         add_step(e, "memory_s", NULL, LLMPERF_UNIT_S, t.memory_s);
-        add_step(e, "serial_s", NULL, LLMPERF_UNIT_S, t.serial_s);
-        add_step(e, "work_s", NULL, LLMPERF_UNIT_S, t.work_s);
-        add_step(e, "launch_s", NULL, LLMPERF_UNIT_S, t.launch_s);
-        add_step(e, "link_s", NULL, LLMPERF_UNIT_S, t.link_s);
         fill_rule(e, value,
-                  op->kind == LLMPERF_KIND_COLLECTIVE
-                      ? "norm of launch and link time, as calibrated"
-                      : "launch + norm of compute, memory, serial and work time, as calibrated");
+                  "new tokens over cached ones: the parameters are joined from the fits of prefill "
+                  "and decode; launch + norm of the parts + added");
+    } else if (fitted) {
+        explain_fitted_time(e, op, &t, &calib->entry[used.entry[0]]);
     } else if (op->kind == LLMPERF_KIND_COLLECTIVE) {
         name_value(e, "link_bytes", op->link_bytes, LLMPERF_UNIT_BYTES, "bytes over the link");
         name_link(e, op->devices);
@@ -2145,21 +2404,27 @@ static void explain_op_time(explainer *e, const llmperf_op *op)
         add_step(e, "memory_s", "bytes / BW", LLMPERF_UNIT_S, t.memory_s);
         fill_result(e, op->flop > 0 ? "max(flop / P, bytes / BW)" : "bytes / BW", value);
     }
+    if (calib && !fitted && !joined)
+        llmperf_note(&e->x->notes, "%s has no fit for this operator: the roofline is taken",
+                     calib->name);
     llmperf_note(&e->x->notes, "bound by %s", llmperf_bound_name((llmperf_bound)t.bound));
-    add_step(e, "all launches", NULL, LLMPERF_UNIT_S, op->repeat * value);
+    add_step(e, "all launches", NULL, LLMPERF_UNIT_S, repeat * value);
 }
 
-static void explain_op_row(explainer *e, const op_formulas *row)
+/* `repeat`: launches of this kind in the step; `alone`: one place of the step has them all. */
+static void explain_op_row(explainer *e, const op_formulas *row, double repeat, bool alone)
 {
     const llmperf_op *op = &row->op;
     e->scope.layer = &e->c->model->layers[row->layer];
+    e->scope.outside = row->outside;
     for (int q = OP_M; q < OP_QUANTITY_COUNT; q++)
         if (row->text[q][0])
             add_step(e, op_quantity_name((op_quantity)q), row->text[q],
                      unit_of_quantity((op_quantity)q), op_quantity_of(op, (op_quantity)q));
-    add_step(e, "launches in the step", row->text[OP_REPEAT], LLMPERF_UNIT_COUNT, op->repeat);
+    add_step(e, "launches in the step", alone ? row->text[OP_REPEAT] : NULL, LLMPERF_UNIT_COUNT,
+             repeat);
     if (e->c->hw) {
-        explain_op_time(e, op);
+        explain_op_time(e, op, repeat);
         return;
     }
     op_quantity shown = op->flop > 0 ? OP_FLOP : op->bytes > 0 ? OP_BYTES : OP_LINK_BYTES;
@@ -2188,60 +2453,84 @@ static void list_operators(const op_formulas *rows, int count, char *buffer, siz
     }
 }
 
+enum { PLACES_MAX = 4 * LLMPERF_LAYER_KINDS_MAX };
+
+/* The different launches under one name, each with how often it runs and in how many places. */
+typedef struct op_search {
+    op_formulas rows[OP_FORMULAS_MAX]; /* of the last layer shape */
+    op_formulas found[PLACES_MAX];
+    double repeat[PLACES_MAX];
+    int places[PLACES_MAX];
+    int count, row_count;
+} op_search;
+
+/* False when memory runs out. */
+static bool search_operator(explainer *e, llmperf_op_id id, op_search *s)
+{
+    const llmperf_model *model = e->c->model;
+    for (int kind = 0; kind < model->layer_kind_count; kind++) {
+        s->row_count = symbolic_ops(e->c, e->scope.decode, kind, s->rows);
+        if (s->row_count < 0)
+            return false;
+        for (int i = 0; i < s->row_count; i++) {
+            const op_formulas *row = &s->rows[i];
+            int known = 0;
+            /* what runs once is in front of and behind every layer shape: counted with the first */
+            if (row->id != id || row->op.repeat == 0 || (row->outside && kind > 0))
+                continue;
+            while (known < s->count && !same_launch(&s->found[known], row))
+                known++;
+            if (known == PLACES_MAX)
+                continue;
+            if (known == s->count)
+                s->found[s->count++] = *row;
+            s->repeat[known] += row->op.repeat;
+            s->places[known]++;
+        }
+    }
+    return true;
+}
+
 /* `which`: of the different launches under one name, from 1. */
 static llmperf_status explain_operator(explainer *e, llmperf_op_id id, int which,
                                        llmperf_error *error)
 {
-    const llmperf_case *c = e->c;
+    const char *op_name = llmperf_op_name(id);
     const char *phase = e->scope.decode ? "a decode step" : "prefill";
     llmperf_explanation *x = e->x;
-    op_formulas *rows = malloc((OP_FORMULAS_MAX + LLMPERF_LAYER_KINDS_MAX * 4) * sizeof *rows);
-    op_formulas *found = rows ? rows + OP_FORMULAS_MAX : NULL;
-    int count = 0, distinct = 0;
-    for (int kind = 0; rows && kind < c->model->layer_kind_count && count >= 0; kind++) {
-        count = symbolic_ops(c, e->scope.decode, kind, rows);
-        for (int i = 0; i < count; i++) {
-            int known = 0;
-            if (rows[i].id != id || rows[i].op.repeat == 0)
-                continue;
-            while (known < distinct && !same_launch(&found[known], &rows[i]))
-                known++;
-            if (known == distinct && distinct < LLMPERF_LAYER_KINDS_MAX * 4)
-                found[distinct++] = rows[i];
-        }
-    }
+    op_search *s = calloc(1, sizeof *s);
     llmperf_status status = LLMPERF_OK;
-    if (!rows || count < 0) {
+    if (!s || !search_operator(e, id, s)) {
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    } else if (distinct == 0) {
+    } else if (s->count == 0) {
         char words[512];
-        list_operators(rows, count, words, sizeof words);
+        list_operators(s->rows, s->row_count, words, sizeof words);
         status = llmperf_fail(error, LLMPERF_E_USAGE, "%s of %s has no '%s' as asked; it has %s",
-                              phase, c->model->name, llmperf_op_name(id), words);
-    } else if (which > distinct) {
+                              phase, e->c->model->name, op_name, words);
+    } else if (which > s->count) {
         status = llmperf_fail(error, LLMPERF_E_USAGE,
-                              "'%s:%d': only %d of that name differ; 1 to %d is allowed",
-                              llmperf_op_name(id), which, distinct, distinct);
+                              "'%s:%d': only %d of that name differ; 1 to %d is allowed", op_name,
+                              which, s->count, s->count);
     } else {
-        const op_formulas *row = &found[which - 1];
+        const op_formulas *row = &s->found[which - 1];
+        bool named = strcmp(row->label, op_name) == 0;
         x->is_operator = true;
-        bool named = strcmp(row->label, llmperf_op_name(id)) == 0;
         put_text(x->meaning, sizeof x->meaning, "%s%sone launch on one device, %s",
                  named ? "" : row->label, named ? "" : ", ",
                  e->scope.decode ? "in a decode step" : "in a prefill of all prompts in one step");
-        put_text(x->result.name, sizeof x->result.name, "%s", llmperf_op_name(id));
-        explain_op_row(e, row);
-        if (distinct > 1)
-            llmperf_note(&x->notes, "%d launches under this name differ in shape or place; this is "
-                                    "%s:%d, the others %s:1 to %s:%d",
-                         distinct, llmperf_op_name(id), which, llmperf_op_name(id),
-                         llmperf_op_name(id), distinct);
+        put_text(x->result.name, sizeof x->result.name, "%s", op_name);
+        explain_op_row(e, row, s->repeat[which - 1], s->places[which - 1] == 1);
+        if (s->count > 1)
+            llmperf_note(&x->notes,
+                         "%d different launches go by this name, %s:1 to %s:%d; this "
+                         "is %s:%d",
+                         s->count, op_name, op_name, s->count, op_name, which);
     }
-    free(rows);
+    free(s);
     return status;
 }
 
-/* ---- finding what a name means ------------------------------------------------------------------------------------------ */
+/* ---- finding what a name means --------------------------------------------------------------- */
 
 enum { WORDS_MAX = 16, MATCHES_MAX = 8 };
 
@@ -2334,13 +2623,15 @@ static int find_fields(const char *name, const field_row **ret_matches)
     for (int loose = 0; loose < LOOSE_COUNT && count == 0; loose++)
         for (int i = 0; i < FIELD_COUNT; i++) {
             const field_row *row = &FIELDS[i];
+            if (!row->explain)
+                continue;
             if (strcmp(name, row->path) == 0) {
                 ret_matches[0] = row;
                 return 1;
             }
-            /* the datasheet's, unless the calibrated one is asked */
-            bool hidden = !row->explain || (strstr(row->path, ".calibrated.") &&
-                                            !strstr(name, "calibrated"));
+            /* the datasheet's, unless the calibrated one is asked, and likewise */
+            bool hidden = (strstr(row->path, ".calibrated.") && !strstr(name, "calibrated")) ||
+                          (begins_with(row->path, "would_fit.") && !strstr(name, "would_fit"));
             if (!hidden && count < MATCHES_MAX && name_stands_for(name, row->path, loose))
                 ret_matches[count++] = row;
         }
@@ -2414,8 +2705,8 @@ static llmperf_status unknown_name(const char *name, llmperf_error *error)
         }
         memcpy(group, own, sizeof group);
         if (i < FIELD_COUNT && used + 64 < sizeof line)
-            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "",
-                                     path);
+            used +=
+                (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "", path);
     }
     used = 0;
     for (int i = 0; i < LLMPERF_OP_COUNT && used + 32 < sizeof line; i++)
@@ -2431,9 +2722,9 @@ static llmperf_status resolve(const char *name, target_of_name *ret_target, llmp
     char base[128];
     if (strlen(name) >= sizeof base)
         return unknown_name("?", error);
-    put_text(base, sizeof base, "%s", strcmp(name, "compute_bound_batch") == 0
-                                          ? "compute_bound_batch.datasheet.dense"
-                                          : name);
+    put_text(base, sizeof base, "%s",
+             strcmp(name, "compute_bound_batch") == 0 ? "compute_bound_batch.datasheet.dense"
+                                                      : name);
     target.op = parse_operator(base, &target.which);
     if (target.op != LLMPERF_OP_COUNT) {
         *ret_target = target;
@@ -2449,10 +2740,10 @@ static llmperf_status resolve(const char *name, target_of_name *ret_target, llmp
         count = find_crossing(base, &target) ? 0 : find_fields(base, matches);
         bool op_part = target.part == PART_N || target.part == PART_K;
         for (int k = 0; k < count; k++) {
-            bool has_part = matches[k]->kind == FIELD_CROSSING
-                                ? !op_part
-                                : matches[k]->kind != FIELD_PLAIN && !op_part &&
-                                      target.part != PART_EXACT;
+            bool has_part =
+                matches[k]->kind == FIELD_CROSSING
+                    ? !op_part
+                    : matches[k]->kind != FIELD_PLAIN && !op_part && target.part != PART_EXACT;
             if (!has_part)
                 count = 0;
         }
@@ -2484,9 +2775,8 @@ static llmperf_status explain_crossing(explainer *e, const target_of_name *targe
              target->calibrated ? "calibrated" : "datasheet", llmperf_op_name(target->op));
     put_text(x->meaning, sizeof x->meaning, "batch from which on %s is compute-bound",
              llmperf_op_name(target->op));
-    x->result.unit =
-        target->part == PART_N || target->part == PART_K ? LLMPERF_UNIT_COUNT
-                                                         : LLMPERF_UNIT_SEQUENCES;
+    x->result.unit = target->part == PART_N || target->part == PART_K ? LLMPERF_UNIT_COUNT
+                                                                      : LLMPERF_UNIT_SEQUENCES;
     if (target->calibrated && !calibrated_or_none(e))
         return LLMPERF_OK;
     const llmperf_op_crossing *one = NULL;
@@ -2548,11 +2838,11 @@ llmperf_status llmperf_explain(const llmperf_explain_query *query,
         static const char *const ends[] = {"", ".low", ".high", ".exact", "", ""};
         put_text(x->result.name, sizeof x->result.name, "%s%s", row->path, ends[e->part]);
         put_text(x->meaning, sizeof x->meaning, "%s%s", row->meaning,
-                 e->part == PART_EXACT             ? ", before it is rounded up"
-                 : row->kind == FIELD_CROSSING     ? ""
-                 : e->part == PART_LOW             ? ", low end"
-                 : e->part == PART_HIGH            ? ", high end"
-                                                   : "");
+                 e->part == PART_EXACT         ? ", before it is rounded up"
+                 : row->kind == FIELD_CROSSING ? ""
+                 : e->part == PART_LOW         ? ", low end"
+                 : e->part == PART_HIGH        ? ", high end"
+                                               : "");
         x->result.unit = row->unit;
         row->explain(e);
     }
@@ -2565,7 +2855,7 @@ llmperf_status llmperf_explain(const llmperf_explain_query *query,
     return status;
 }
 
-/* ---- writers -------------------------------------------------------------------------------------------------------------- */
+/* ---- writers --------------------------------------------------------------------------------- */
 
 /* For a person: "1.34 GB". */
 static char *human_value(double value, llmperf_unit unit, char *buffer)
@@ -2574,9 +2864,7 @@ static char *human_value(double value, llmperf_unit unit, char *buffer)
     case LLMPERF_UNIT_S:
         return human_time(value, buffer);
     case LLMPERF_UNIT_BYTES: /* of an element: 4.5 bits are 0.5625 bytes */
-        if (value < 1000 && value != floor(value))
-            snprintf(buffer, HUMAN_MAX, "%g B", value);
-        else if (value < 10000)
+        if (fabs(value) < 10000)
             snprintf(buffer, HUMAN_MAX, "%g B", value);
         else
             human_bytes(value, buffer);
@@ -2616,9 +2904,9 @@ static void value_words(double value, llmperf_unit unit, bool named, char *buffe
     char human[HUMAN_MAX];
     bool counts = unit == LLMPERF_UNIT_TOKENS || unit == LLMPERF_UNIT_SEQUENCES ||
                   unit == LLMPERF_UNIT_WEIGHTS;
-    bool bare = (named && counts) || unit == LLMPERF_UNIT_S || unit == LLMPERF_UNIT_BYTES || unit == LLMPERF_UNIT_FLOP ||
-                unit == LLMPERF_UNIT_BYTES_PER_S || unit == LLMPERF_UNIT_FLOP_PER_S ||
-                unit == LLMPERF_UNIT_COUNT;
+    bool bare = (named && counts) || unit == LLMPERF_UNIT_S || unit == LLMPERF_UNIT_BYTES ||
+                unit == LLMPERF_UNIT_FLOP || unit == LLMPERF_UNIT_BYTES_PER_S ||
+                unit == LLMPERF_UNIT_FLOP_PER_S || unit == LLMPERF_UNIT_COUNT;
     const char *name = bare ? "" : llmperf_unit_name(unit);
     human_value(value, unit, human);
     put_text(buffer, size, "%s%s%s", human, name[0] ? " " : "", name);
@@ -2748,11 +3036,11 @@ static void put_terms(page *p, const llmperf_explanation *x)
     page_end_table(p);
 }
 
-/* Files are named once, below the inputs. */
+/* Files are named once, below the inputs. A format, in bytes, says its own source in a few words. */
 static bool from_file(const llmperf_explain_input *in)
 {
-    return (in->origin == LLMPERF_ORIGIN_MODEL && strchr(in->source, ':') && in->unit != LLMPERF_UNIT_BYTES) ||
-           (in->origin == LLMPERF_ORIGIN_HARDWARE);
+    return in->origin == LLMPERF_ORIGIN_HARDWARE ||
+           (in->origin == LLMPERF_ORIGIN_MODEL && in->unit != LLMPERF_UNIT_BYTES);
 }
 
 /* Number of a source among the files named so far, from 1. */
@@ -3028,9 +3316,10 @@ static llmperf_status page_list(FILE *out, bool markdown, bool color, llmperf_er
     size_t used = 0;
     page_open(&p, out, markdown, color);
     page_title(&p, "What `llmperf explain` can explain");
-    page_paragraph(&p, 0, "The end of a path will do where only one fits (kv_bytes, tpot). Times "
-                          "and rates also have .low and .high, batches .exact; * stands for a "
-                          "dense operator.");
+    page_paragraph(&p, 0,
+                   "The end of a path will do where only one fits (kv_bytes, tpot). Times "
+                   "and rates also have .low and .high, batches .exact; * stands for a "
+                   "dense operator.");
     page_gap(&p);
     page_table(&p, 2, headings);
     for (int i = 0; i < FIELD_COUNT; i++) {

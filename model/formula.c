@@ -17,7 +17,7 @@ static const struct {
 
 enum { CALL_MIN, CALL_MAX, CALL_CEIL, CALL_FLOOR, CALL_SQRT, CALL_COUNT };
 
-/* ---- nodes and lists of children ------------------------------------------------------------------ */
+/* ---- nodes and lists of children ------------------------------------------------------------- */
 
 typedef struct list {
     int first, last;
@@ -85,7 +85,7 @@ static void add_child(formula *f, list *l, int kind, int child, bool turned)
     }
 }
 
-/* ---- tidying --------------------------------------------------------------------------------------- */
+/* ---- tidying --------------------------------------------------------------------------------- */
 
 static bool print_node(const formula *f, int at, int level, formula_style style,
                        formula_lookup lookup, void *context, char *buffer, size_t size,
@@ -296,7 +296,7 @@ static int make(formula *f, int kind, list children)
     return at;
 }
 
-/* ---- parsing ---------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 typedef struct parser {
     formula *f;
@@ -505,7 +505,7 @@ bool formula_parse(const char *text, const formula_macro *macros, formula *ret_f
     return true;
 }
 
-/* ---- evaluation --------------------------------------------------------------------------------------- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 static bool evaluate(formula *f, int at, formula_lookup lookup, void *context, double *ret_value)
 {
@@ -555,12 +555,12 @@ bool formula_evaluate(formula *f, formula_lookup lookup, void *context, double *
     return evaluate(f, f->root, lookup, context, ret_value);
 }
 
-/* ---- printing ------------------------------------------------------------------------------------------ */
+/* ---- printing -------------------------------------------------------------------------------- */
 
-/* Six significant digits, whole numbers of up to nine in full. */
+/* Six significant digits, whole numbers below 10^12 in full. */
 static void number_text(double value, bool exact, char *buffer)
 {
-    if (exact || (value == floor(value) && fabs(value) < 1e9)) {
+    if (exact || (value == floor(value) && fabs(value) < 1e12)) {
         llmperf_format_double(value, buffer);
         return;
     }

@@ -68,7 +68,7 @@ bool formula_print(const formula *f, formula_style style, formula_lookup lookup,
 void formula_symbols(const formula *f, void (*visit)(const char *name, void *context),
                      void *context);
 
-/* ---- the formulas of the operators (symbolic.c) --------------------------------------------------- */
+/* ---- the formulas of the operators (symbolic.c) ---------------------------------------------- */
 
 typedef enum op_quantity {
     OP_REPEAT,

@@ -216,7 +216,7 @@ static bool take_count(reader *r, int64_t least, int64_t *ret_count, const char 
 /* A string of 1 to `most` printable ASCII bytes: a key or a tensor's name. */
 static bool take_name(reader *r, int64_t most, char **ret_name, const char *what)
 {
-    int64_t at = r->at, length;
+    int64_t at = r->at, length = 0;
     if (!take_count(r, 1, &length, "the length of a name"))
         return false;
     if (length < 1 || length > most)
@@ -292,7 +292,7 @@ static bool take_scalar(reader *r, uint32_t type, int64_t *ret_integer, double *
 
 static bool take_string(reader *r, gguf_value *keep)
 {
-    int64_t length;
+    int64_t length = 0;
     if (!take_count(r, 1, &length, "the length of a string"))
         return false;
     if (!keep || length > TEXT_KEPT) {
@@ -325,7 +325,7 @@ static bool take_items(reader *r, uint32_t type, int64_t count, gguf_value *keep
 static bool take_array(reader *r, int depth, gguf_value *keep)
 {
     uint32_t type;
-    int64_t at = r->at, count;
+    int64_t at = r->at, count = 0;
     if (depth > DEPTH_MAX)
         return fail_at(r, at, LLMPERF_E_SPEC, "arrays nested more than %d deep; at most that is "
                        "allowed", DEPTH_MAX);
@@ -573,7 +573,7 @@ static bool read_alignment(reader *r, const gguf *file, int64_t *ret_alignment)
 /* Metadata and tensors of one file are added to `file`, which has none of its metadata yet. */
 static llmperf_status read_header(reader *r, gguf *file, int part)
 {
-    int64_t tensors, values, alignment;
+    int64_t tensors = 0, values = 0, alignment = 32;
     if (take_magic(r) &&
         take_limited(r, LEAST_TENSOR_BYTES, TENSORS_MAX, &tensors, "the number of tensors") &&
         take_limited(r, LEAST_KEY_BYTES, KEYS_MAX, &values, "the number of keys") &&
@@ -696,7 +696,7 @@ static llmperf_status split_prefix(const char *path, int64_t number, int64_t cou
 static llmperf_status read_part(const char *path, gguf *file, int64_t number, int64_t count,
                                 llmperf_error *error)
 {
-    int64_t own_number, own_count;
+    int64_t own_number = 0, own_count = 1;
     llmperf_status status = add_part(file, path, error);
     gguf_value *values = file->values; /* the first part's stay */
     size_t value_count = file->value_count;
@@ -732,7 +732,7 @@ static llmperf_status read_part(const char *path, gguf *file, int64_t number, in
 static llmperf_status read_parts(const char *path, gguf *file, int64_t number, int64_t count,
                                  llmperf_error *error)
 {
-    size_t prefix;
+    size_t prefix = 0;
     llmperf_status status = split_prefix(path, number, count, &prefix, error);
     if (status != LLMPERF_OK)
         return status;

@@ -71,7 +71,8 @@ llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib
     double factor = exp(normal_quantile(confidence) * s);
     return (llmperf_estimate){
         .value = sum->time_s,
-        .low = fitted / factor + sum->bound_s,
-        .high = fitted * factor + sum->bound_s * spread,
+        /* rounding must not put the value outside */
+        .low = fmin(sum->time_s, fitted / factor + sum->bound_s),
+        .high = fmax(sum->time_s, fitted * factor + sum->bound_s * spread),
     };
 }

@@ -60,6 +60,27 @@ static void collect_step(const llmperf_segment *segments, int segment_count, dou
         interval_add(&k->sum, k->c, &ops[i], times);
 }
 
+llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *ops, int count)
+{
+    double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP), time_s = 0;
+    if (!c->calib) {
+        for (int i = 0; i < count; i++)
+            time_s += ops[i].repeat * llmperf_time_op(&ops[i], c->hw, NULL, NULL, NULL);
+        return bound_of_time(time_s, spread);
+    }
+    interval_sum sum = {0};
+    for (int i = 0; i < count; i++)
+        interval_add(&sum, c, &ops[i], 1);
+    return interval_of(&sum, c->calib, c->workload.confidence, spread);
+}
+
+llmperf_estimate llmperf_estimate_op(const llmperf_case *c, const llmperf_op *op)
+{
+    llmperf_op once = *op;
+    once.repeat = 1;
+    return llmperf_estimate_ops(c, &once, 1);
+}
+
 static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, double time_s)
 {
     double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP);

@@ -42,67 +42,67 @@ typedef struct architecture {
 
 /* In alphabetical order. Facts: the loaders of llama.cpp. */
 static const architecture ARCHITECTURES[] = {
-    {"arcee", ALL},
-    {"baichuan", ALL},
-    {"bailingmoe", ALL},
+    {"arcee", .pattern = ALL},
+    {"baichuan", .pattern = ALL},
+    {"bailingmoe", .pattern = ALL},
     {"bloom", .no_rope = true, .no_limit = true},
-    {"chatglm", ALL},
-    {"codeshell", ALL},
-    {"cohere2", 4},
-    {"command-r", ALL},
-    {"dbrx", ALL},
-    {"deepseek", ALL},
-    {"deepseek2", ALL},
-    {"dots1", ALL},
-    {"ernie4_5", ALL},
-    {"ernie4_5-moe", ALL},
-    {"exaone", ALL},
-    {"exaone4", 4},
-    {"falcon", ALL},
-    {"gemma", ALL},
-    {"gemma2", 2, .window = 4096},
-    {"gemma3", 6},
-    {"glm4", ALL},
-    {"glm4moe", ALL},
-    {"gpt-oss", 2},
+    {"chatglm", .pattern = ALL},
+    {"codeshell", .pattern = ALL},
+    {"cohere2", .pattern = 4},
+    {"command-r", .pattern = ALL},
+    {"dbrx", .pattern = ALL},
+    {"deepseek", .pattern = ALL},
+    {"deepseek2", .pattern = ALL},
+    {"dots1", .pattern = ALL},
+    {"ernie4_5", .pattern = ALL},
+    {"ernie4_5-moe", .pattern = ALL},
+    {"exaone", .pattern = ALL},
+    {"exaone4", .pattern = 4},
+    {"falcon", .pattern = ALL},
+    {"gemma", .pattern = ALL},
+    {"gemma2", .pattern = 2, .window = 4096},
+    {"gemma3", .pattern = 6},
+    {"glm4", .pattern = ALL},
+    {"glm4moe", .pattern = ALL},
+    {"gpt-oss", .pattern = 2},
     {"gpt2", .no_rope = true},
-    {"gptj", ALL},
-    {"gptneox", ALL},
-    {"granite", ALL},
-    {"granitemoe", ALL},
-    {"hunyuan-dense", ALL},
-    {"hunyuan-moe", ALL},
-    {"internlm2", ALL},
-    {"llama", ALL},
-    {"llama4", 4, .window = CHUNK_LLAMA4, .chunked = true},
-    {"minicpm", ALL},
-    {"minicpm3", ALL},
-    {"mistral", ALL},
-    {"mistral3", ALL},
+    {"gptj", .pattern = ALL},
+    {"gptneox", .pattern = ALL},
+    {"granite", .pattern = ALL},
+    {"granitemoe", .pattern = ALL},
+    {"hunyuan-dense", .pattern = ALL},
+    {"hunyuan-moe", .pattern = ALL},
+    {"internlm2", .pattern = ALL},
+    {"llama", .pattern = ALL},
+    {"llama4", .pattern = 4, .window = CHUNK_LLAMA4, .chunked = true},
+    {"minicpm", .pattern = ALL},
+    {"minicpm3", .pattern = ALL},
+    {"mistral", .pattern = ALL},
+    {"mistral3", .pattern = ALL},
     {"mpt", .no_rope = true},
-    {"nemotron", ALL},
-    {"olmo", ALL},
-    {"olmo2", 4},
-    {"olmoe", ALL},
-    {"orion", ALL},
-    {"phi2", ALL},
-    {"phi3", ALL},
-    {"phimoe", ALL},
-    {"qwen", ALL, .half_ffn = true},
-    {"qwen2", ALL},
-    {"qwen2moe", ALL},
-    {"qwen2vl", ALL},
-    {"qwen3", ALL},
-    {"qwen3moe", ALL},
-    {"qwen3vl", ALL},
-    {"qwen3vlmoe", ALL},
+    {"nemotron", .pattern = ALL},
+    {"olmo", .pattern = ALL},
+    {"olmo2", .pattern = 4},
+    {"olmoe", .pattern = ALL},
+    {"orion", .pattern = ALL},
+    {"phi2", .pattern = ALL},
+    {"phi3", .pattern = ALL},
+    {"phimoe", .pattern = ALL},
+    {"qwen", .pattern = ALL, .half_ffn = true},
+    {"qwen2", .pattern = ALL},
+    {"qwen2moe", .pattern = ALL},
+    {"qwen2vl", .pattern = ALL},
+    {"qwen3", .pattern = ALL},
+    {"qwen3moe", .pattern = ALL},
+    {"qwen3vl", .pattern = ALL},
+    {"qwen3vlmoe", .pattern = ALL},
     {"refact", .no_rope = true},
-    {"seed_oss", ALL},
-    {"smollm3", ALL},
-    {"stablelm", ALL},
+    {"seed_oss", .pattern = ALL},
+    {"smollm3", .pattern = ALL},
+    {"stablelm", .pattern = ALL},
     {"starcoder", .no_rope = true},
-    {"starcoder2", ALL},
-    {"xverse", ALL},
+    {"starcoder2", .pattern = ALL},
+    {"xverse", .pattern = ALL},
 };
 
 static const architecture *architecture_of(const char *name)
@@ -235,7 +235,8 @@ typedef struct gguf_reader {
     class_sum outside[LLMPERF_WEIGHT_COUNT];
     const gguf_tensor *token_embd, *position_embd, *output, *output_bias, *output_norm;
     const gguf_tensor *output_norm_bias, *token_embd_norm, *token_embd_norm_bias;
-    int64_t counted;     /* elements of all tensors that the model stands for */
+    int64_t seen;        /* elements of all tensors; bounds every sum */
+    int64_t counted;     /* elements of those that the model stands for */
     int64_t not_counted; /* elements outside the blocks that nothing is known of */
     const gguf_tensor *stranger;
     llmperf_model *model;
@@ -270,8 +271,7 @@ static bool fail(gguf_reader *r, int part, int64_t at, llmperf_status status, co
 
 /* ---- metadata ---------------------------------------------------------------------------------------- */
 
-/* "llama.block_count": the key of the architecture's own, or a general one when it begins with a
- * dot. */
+/* "llama.block_count" for "block_count"; fills `key`. NULL when it is absent. */
 static const gguf_value *find(gguf_reader *r, const char *suffix, char *key, size_t size)
 {
     snprintf(key, size, "%s.%s", r->name, suffix);
@@ -463,15 +463,6 @@ static bool is_rope(const char *base)
     return false;
 }
 
-/* Elements of all counted tensors, which no hostile header may overflow. */
-static bool count_elements(gguf_reader *r, const gguf_tensor *t)
-{
-    if (t->elements > ((int64_t)1 << 53) - r->counted)
-        return FAIL_TENSOR(r, t, "more than 2^53 weights in all; at most that is allowed");
-    r->counted += t->elements;
-    return true;
-}
-
 /* "ffn_up.7": the matrix of one expert, as files of 2023 hold them. */
 static int single_expert(const char *base)
 {
@@ -519,7 +510,8 @@ static bool sort_block_tensor(gguf_reader *r, block *b, const gguf_tensor *t, co
     if (strncmp(rest, "nextn.", 6) == 0) {
         b->predicts_further = true;
         add_type(&b->sums[LLMPERF_WEIGHT_OTHER], t);
-        return count_elements(r, t);
+        r->counted += t->elements;
+        return true;
     }
     int part = part_of(base), single = single_expert(base);
     bool is_bias = strcmp(suffix, "bias") == 0;
@@ -532,21 +524,23 @@ static bool sort_block_tensor(gguf_reader *r, block *b, const gguf_tensor *t, co
             b->weight[single] = t;
         b->single[single]++;
         add_type(&b->sums[LLMPERF_WEIGHT_EXPERTS], t);
-        return count_elements(r, t);
+        r->counted += t->elements;
+        return true;
     }
     if (part < PART_COUNT && is_scale(suffix)) { /* no weights, but bytes of them */
         b->sums[PARTS[part].weight_class].bytes += t->bytes;
-        return count_elements(r, t) && ((r->counted -= t->elements), true);
+        return true;
     }
     if (part == PART_COUNT || !(is_bias || strcmp(suffix, "weight") == 0))
         return refuse_stranger(r, t);
     const gguf_tensor **slot = is_bias ? &b->bias[part] : &b->weight[part];
     *slot = t;
     add_type(&b->sums[is_bias ? LLMPERF_WEIGHT_OTHER : PARTS[part].weight_class], t);
-    return count_elements(r, t);
+    r->counted += t->elements;
+    return true;
 }
 
-static bool sort_outer_tensor(gguf_reader *r, const gguf_tensor *t)
+static void sort_outer_tensor(gguf_reader *r, const gguf_tensor *t)
 {
     struct {
         const char *name;
@@ -566,25 +560,22 @@ static bool sort_outer_tensor(gguf_reader *r, const gguf_tensor *t)
     const char *suffix;
     split_name(t->name, base, sizeof base, &suffix);
     if (is_rope(base))
-        return true;
+        return;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(t->name, rows[i].name) == 0) {
             *rows[i].slot = t;
             add_type(&r->outside[rows[i].weight_class], t);
-            return count_elements(r, t);
+            r->counted += t->elements;
+            return;
         }
-    if (is_scale(suffix) && (strcmp(base, "output") == 0 || strcmp(base, "token_embd") == 0)) {
-        r->outside[base[0] == 'o' ? LLMPERF_WEIGHT_HEAD : LLMPERF_WEIGHT_EMBEDDING].bytes += t->bytes;
-        return true;
-    }
-    if (!r->stranger)
-        r->stranger = t;
-    if (!count_elements(r, t))
-        return false;
-    r->counted -= t->elements;
-    if (r->not_counted <= (int64_t)1 << 53)
+    if (is_scale(suffix) && strcmp(base, "output") == 0) {
+        r->outside[LLMPERF_WEIGHT_HEAD].bytes += t->bytes;
+    } else if (is_scale(suffix) && strcmp(base, "token_embd") == 0) {
+        r->outside[LLMPERF_WEIGHT_EMBEDDING].bytes += t->bytes;
+    } else {
+        r->stranger = r->stranger ? r->stranger : t;
         r->not_counted += t->elements;
-    return true;
+    }
 }
 
 static void sort_tensors(gguf_reader *r)
@@ -593,6 +584,11 @@ static void sort_tensors(gguf_reader *r)
         const gguf_tensor *t = &r->file->tensors[i];
         int64_t number = 0;
         const char *c = t->name + 4;
+        if (t->elements > ((int64_t)1 << 53) - r->seen) { /* no sum below overflows */
+            FAIL_TENSOR(r, t, "more than 2^53 weights in all; at most that is allowed");
+            return;
+        }
+        r->seen += t->elements;
         if (strncmp(t->name, "blk.", 4) != 0) {
             sort_outer_tensor(r, t);
             continue;
@@ -608,6 +604,26 @@ static void sort_tensors(gguf_reader *r)
         else
             sort_block_tensor(r, &r->blocks[number], t, c + 1);
     }
+}
+
+/* Scale tensors add bytes to a class; a header may claim more of them than any format has. */
+static bool check_sums(gguf_reader *r, const class_sum *sums, const char *where, int64_t number)
+{
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
+        if (sums[i].elements > 0 && sums[i].bytes > 8 * sums[i].elements)
+            return FAIL_HEADER(r, "%s %lld: %lld %s weights hold %lld bytes with their scales; at "
+                               "most 64 bits a weight are allowed",
+                               where, (long long)number, (long long)sums[i].elements,
+                               spec_weight_word(i), (long long)sums[i].bytes);
+    return true;
+}
+
+static bool check_all_sums(gguf_reader *r)
+{
+    for (int64_t i = 0; i < r->block_count; i++)
+        if (!check_sums(r, r->blocks[i].sums, "block", i))
+            return false;
+    return check_sums(r, r->outside, "outside the blocks, of which there are", r->block_count);
 }
 
 /* ---- formats ----------------------------------------------------------------------------------------------- */
@@ -1150,7 +1166,7 @@ static bool read_blocks(gguf_reader *r)
         return false;
     }
     sort_tensors(r);
-    return r->status == LLMPERF_OK;
+    return r->status == LLMPERF_OK && check_all_sums(r);
 }
 
 /* Blocks at the end that predict further tokens: reported apart, as serving without speculation

@@ -1027,6 +1027,9 @@ static void plan_nas(hf_reader *r, int64_t i, llmperf_layer *layer)
     for (doc_node *node = blocks ? blocks->first : NULL; node; node = node->next, at++)
         if (at == i)
             block = node;
+    if (!block && layer->mlp.ffn == 0)
+        done(r, doc_fail(r->document, r->map, r->error, "block_configs has no entry for block %lld, "
+                         "and the model no intermediate_size", (long long)i + 1));
     if (!block)
         return;
     doc_node *attention = find(block, "attention"), *ffn = find(block, "ffn");
@@ -1057,6 +1060,9 @@ static void plan_nas(hf_reader *r, int64_t i, llmperf_layer *layer)
     else if (times && done(r, doc_double(r->document, times, 0, 1024, &mult, r->error)))
         layer->mlp.ffn =
             ceil_div((int64_t)(2 * mult * (double)r->model->hidden / 3), 256) * 256;
+    if (!skip && layer->mlp.ffn == 0)
+        done(r, doc_fail(r->document, block, r->error, "block %lld has no ffn_mult, and the model "
+                         "no intermediate_size", (long long)i + 1));
     layer->norms = (layer->attention.heads > 0) + (layer->mlp.ffn > 0);
 }
 
@@ -1130,7 +1136,7 @@ static void read_dimensions(hf_reader *r)
         dimension(r, KV_HEADS_KEYS, 1 << 16, &a->kv_heads);
     } else {
         a->kv_heads = a->heads; /* every family's own rule */
-        if (doc_get(r->map, "num_key_value_heads"))
+        if (doc_get(r->map, "num_key_value_heads") && f->plan != plan_nas)
             llmperf_note(&m->warnings, "num_key_value_heads is null: taken as the %lld heads",
                          (long long)a->heads);
     }
@@ -1152,7 +1158,7 @@ static void read_dimensions(hf_reader *r)
         dimension(r, FFN_KEYS, 1 << 24, &layer->mlp.ffn);
     else if (f->ffn == FFN_FOUR_HIDDEN)
         layer->mlp.ffn = 4 * m->hidden;
-    else if (!f->moe) /* a model of experts alone may have no dense width */
+    else if (!f->moe && f->plan != plan_nas) /* experts alone; or each block says its own */
         dimension_required(r, FFN_KEYS, 1 << 24, &layer->mlp.ffn);
     m->embedding_dim = m->hidden;
 }

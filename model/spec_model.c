@@ -503,6 +503,8 @@ llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model, ll
     if (length < 0 || (size_t)length >= sizeof file)
         return llmperf_fail(error, LLMPERF_E_IO, "path of %zu bytes; at most %d are allowed",
                             strlen(path), LLMPERF_PATH_MAX - 1);
+    if (spec_gguf_is(file))
+        return spec_gguf_load(file, ret_model, error);
     llmperf_status status = doc_load_file(file, &document, error);
     if (status != LLMPERF_OK)
         return status;

@@ -111,7 +111,9 @@ static bool names_another_layer(const char *pattern, int64_t number)
     const char *at = strstr(pattern, "layers.");
     if (!at || strncmp(pattern, "re:", 3) == 0 || !isdigit((unsigned char)at[7]))
         return false;
-    return strtoll(at + 7, NULL, 10) != number;
+    char *end;
+    int64_t named = strtoll(at + 7, &end, 10);
+    return named != number && (*end == '.' || *end == '\0'); /* "layers.1*" is 10 as well */
 }
 
 static bool left_alone(const quant_scheme *scheme, int64_t number, int weight_class)
@@ -132,10 +134,13 @@ static bool left_alone(const quant_scheme *scheme, int64_t number, int weight_cl
     return false;
 }
 
+/* `name` as it is, or inside the wrapper of a multimodal model. */
 static bool name_left_alone(const quant_scheme *scheme, const char *name)
 {
+    char wrapped[64];
+    snprintf(wrapped, sizeof wrapped, "language_model.%s", name);
     for (doc_node *node = scheme->ignore ? scheme->ignore->first : NULL; node; node = node->next)
-        if (node->kind == DOC_SCALAR && matches(name, node->text))
+        if (node->kind == DOC_SCALAR && (matches(name, node->text) || matches(wrapped, node->text)))
             return true;
     return false;
 }

@@ -13,6 +13,15 @@ llmperf_status spec_hf_read(doc *document, doc *second, llmperf_model *ret_model
 /* Our YAML. */
 llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_error *error);
 
+/* A GGUF header (docs/gguf.md), from a file and the other parts of a split model beside it, or from
+ * memory. The model is checked and named. */
+llmperf_status spec_gguf_load(const char *path, llmperf_model *ret_model, llmperf_error *error);
+llmperf_status spec_gguf_load_memory(const char *name, const void *data, size_t size,
+                                     llmperf_model *ret_model, llmperf_error *error);
+
+/* A path that ends in .gguf, or a file that begins with the bytes "GGUF". */
+bool spec_gguf_is(const char *path);
+
 /* Words of our YAML for enum values. */
 const char *spec_norm_word(int norm);
 const char *spec_qk_norm_word(int qk_norm);

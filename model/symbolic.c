@@ -14,10 +14,16 @@
 #include "page.h"
 #include "sink.h"
 
-/* ---- symbols --------------------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
-static double sym_b(const symbol_scope *s) { return (double)s->c->workload.batch; }
-static double sym_s(const symbol_scope *s) { return (double)s->c->workload.prompt; }
+static double sym_b(const symbol_scope *s)
+{
+    return (double)s->c->workload.batch;
+}
+static double sym_s(const symbol_scope *s)
+{
+    return (double)s->c->workload.prompt;
+}
 static double sym_q(const symbol_scope *s)
 {
     const llmperf_workload *w = &s->c->workload;
@@ -27,52 +33,148 @@ static double sym_p(const symbol_scope *s)
 {
     return (double)(s->decode ? s->c->workload.context : s->c->workload.cached);
 }
-static double sym_l(const symbol_scope *s) { return sym_p(s) + sym_q(s); }
-static double sym_t(const symbol_scope *s) { return sym_b(s) * sym_q(s); }
-static double sym_h(const symbol_scope *s) { return (double)s->c->model->hidden; }
-static double sym_e(const symbol_scope *s) { return (double)s->c->model->embedding_dim; }
+static double sym_l(const symbol_scope *s)
+{
+    return sym_p(s) + sym_q(s);
+}
+static double sym_t(const symbol_scope *s)
+{
+    return sym_b(s) * sym_q(s);
+}
+static double sym_h(const symbol_scope *s)
+{
+    return (double)s->c->model->hidden;
+}
+static double sym_e(const symbol_scope *s)
+{
+    return (double)s->c->model->embedding_dim;
+}
 static double sym_n(const symbol_scope *s)
 {
     return (double)(s->layer->attention.heads + s->layer->mla.heads); /* a layer has one of them */
 }
-static double sym_n_kv(const symbol_scope *s) { return (double)s->layer->attention.kv_heads; }
-static double sym_d(const symbol_scope *s) { return (double)s->layer->attention.head_dim; }
+static double sym_n_kv(const symbol_scope *s)
+{
+    return (double)s->layer->attention.kv_heads;
+}
+static double sym_d(const symbol_scope *s)
+{
+    return (double)s->layer->attention.head_dim;
+}
 static double sym_d_v(const symbol_scope *s)
 {
     return (double)(s->layer->attention.value_dim + s->layer->mla.value_dim);
 }
-static double sym_window(const symbol_scope *s) { return (double)s->layer->attention.window; }
-static double sym_chunk(const symbol_scope *s) { return (double)s->layer->attention.chunk; }
-static double sym_r_q(const symbol_scope *s) { return (double)s->layer->mla.q_rank; }
-static double sym_r_kv(const symbol_scope *s) { return (double)s->layer->mla.kv_rank; }
-static double sym_d_n(const symbol_scope *s) { return (double)s->layer->mla.nope_dim; }
-static double sym_d_r(const symbol_scope *s) { return (double)s->layer->mla.rope_dim; }
-static double sym_k_i(const symbol_scope *s) { return (double)s->layer->index.top_k; }
-static double sym_n_i(const symbol_scope *s) { return (double)s->layer->index.heads; }
-static double sym_d_i(const symbol_scope *s) { return (double)s->layer->index.dim; }
-static double sym_n_s(const symbol_scope *s) { return (double)s->layer->ssm.heads; }
-static double sym_d_s(const symbol_scope *s) { return (double)s->layer->ssm.head_dim; }
-static double sym_r_s(const symbol_scope *s) { return (double)s->layer->ssm.state; }
-static double sym_g_s(const symbol_scope *s) { return (double)s->layer->ssm.groups; }
-static double sym_k_s(const symbol_scope *s) { return (double)s->layer->ssm.conv; }
-static double sym_r_dt(const symbol_scope *s) { return (double)s->layer->ssm.dt_rank; }
-static double sym_f(const symbol_scope *s) { return (double)s->layer->mlp.ffn; }
-static double sym_experts(const symbol_scope *s) { return (double)s->layer->moe.experts; }
-static double sym_active(const symbol_scope *s) { return (double)s->layer->moe.active; }
-static double sym_f_x(const symbol_scope *s) { return (double)s->layer->moe.ffn; }
-static double sym_f_s(const symbol_scope *s) { return (double)s->layer->moe.shared_ffn; }
-static double sym_l_x(const symbol_scope *s) { return (double)s->layer->moe.latent; }
+static double sym_window(const symbol_scope *s)
+{
+    return (double)s->layer->attention.window;
+}
+static double sym_chunk(const symbol_scope *s)
+{
+    return (double)s->layer->attention.chunk;
+}
+static double sym_r_q(const symbol_scope *s)
+{
+    return (double)s->layer->mla.q_rank;
+}
+static double sym_r_kv(const symbol_scope *s)
+{
+    return (double)s->layer->mla.kv_rank;
+}
+static double sym_d_n(const symbol_scope *s)
+{
+    return (double)s->layer->mla.nope_dim;
+}
+static double sym_d_r(const symbol_scope *s)
+{
+    return (double)s->layer->mla.rope_dim;
+}
+static double sym_k_i(const symbol_scope *s)
+{
+    return (double)s->layer->index.top_k;
+}
+static double sym_n_i(const symbol_scope *s)
+{
+    return (double)s->layer->index.heads;
+}
+static double sym_d_i(const symbol_scope *s)
+{
+    return (double)s->layer->index.dim;
+}
+static double sym_n_s(const symbol_scope *s)
+{
+    return (double)s->layer->ssm.heads;
+}
+static double sym_d_s(const symbol_scope *s)
+{
+    return (double)s->layer->ssm.head_dim;
+}
+static double sym_r_s(const symbol_scope *s)
+{
+    return (double)s->layer->ssm.state;
+}
+static double sym_g_s(const symbol_scope *s)
+{
+    return (double)s->layer->ssm.groups;
+}
+static double sym_k_s(const symbol_scope *s)
+{
+    return (double)s->layer->ssm.conv;
+}
+static double sym_r_dt(const symbol_scope *s)
+{
+    return (double)s->layer->ssm.dt_rank;
+}
+static double sym_f(const symbol_scope *s)
+{
+    return (double)s->layer->mlp.ffn;
+}
+static double sym_experts(const symbol_scope *s)
+{
+    return (double)s->layer->moe.experts;
+}
+static double sym_active(const symbol_scope *s)
+{
+    return (double)s->layer->moe.active;
+}
+static double sym_f_x(const symbol_scope *s)
+{
+    return (double)s->layer->moe.ffn;
+}
+static double sym_f_s(const symbol_scope *s)
+{
+    return (double)s->layer->moe.shared_ffn;
+}
+static double sym_l_x(const symbol_scope *s)
+{
+    return (double)s->layer->moe.latent;
+}
 static double sym_distinct(const symbol_scope *s)
 {
     return s->layer->moe.experts > 0
                ? llmperf_distinct_experts(&s->layer->moe, sym_t(s), s->c->workload.moe_skew)
                : 0;
 }
-static double sym_v(const symbol_scope *s) { return (double)s->c->model->vocab; }
-static double sym_layers(const symbol_scope *s) { return (double)s->layer->count; }
-static double sym_tp(const symbol_scope *s) { return (double)s->c->workload.tp; }
-static double sym_a(const symbol_scope *s) { return s->c->act_bytes_per; }
-static double sym_c(const symbol_scope *s) { return s->c->kv_bytes_per; }
+static double sym_v(const symbol_scope *s)
+{
+    return (double)s->c->model->vocab;
+}
+static double sym_layers(const symbol_scope *s)
+{
+    return (double)s->layer->count;
+}
+static double sym_tp(const symbol_scope *s)
+{
+    return (double)s->c->workload.tp;
+}
+static double sym_a(const symbol_scope *s)
+{
+    return s->c->act_bytes_per;
+}
+static double sym_c(const symbol_scope *s)
+{
+    return s->c->kv_bytes_per;
+}
 
 llmperf_dtype symbol_format(const char *name, const symbol_scope *s, double *ret_bytes)
 {
@@ -110,15 +212,42 @@ static double format_of(const char *name, const symbol_scope *s)
     return bytes;
 }
 
-static double sym_w(const symbol_scope *s) { return format_of("w", s); }
-static double sym_w_s(const symbol_scope *s) { return format_of("w_s", s); }
-static double sym_w_f(const symbol_scope *s) { return format_of("w_f", s); }
-static double sym_w_x(const symbol_scope *s) { return format_of("w_x", s); }
-static double sym_w_y(const symbol_scope *s) { return format_of("w_y", s); }
-static double sym_w_r(const symbol_scope *s) { return format_of("w_r", s); }
-static double sym_w_e(const symbol_scope *s) { return format_of("w_e", s); }
-static double sym_w_h(const symbol_scope *s) { return format_of("w_h", s); }
-static double sym_w_n(const symbol_scope *s) { return format_of("w_n", s); }
+static double sym_w(const symbol_scope *s)
+{
+    return format_of("w", s);
+}
+static double sym_w_s(const symbol_scope *s)
+{
+    return format_of("w_s", s);
+}
+static double sym_w_f(const symbol_scope *s)
+{
+    return format_of("w_f", s);
+}
+static double sym_w_x(const symbol_scope *s)
+{
+    return format_of("w_x", s);
+}
+static double sym_w_y(const symbol_scope *s)
+{
+    return format_of("w_y", s);
+}
+static double sym_w_r(const symbol_scope *s)
+{
+    return format_of("w_r", s);
+}
+static double sym_w_e(const symbol_scope *s)
+{
+    return format_of("w_e", s);
+}
+static double sym_w_h(const symbol_scope *s)
+{
+    return format_of("w_h", s);
+}
+static double sym_w_n(const symbol_scope *s)
+{
+    return format_of("w_n", s);
+}
 
 const symbol_info SYMBOLS[] = {
     {"b", "sequences", SYMBOL_WORKLOAD, "batch", sym_b},
@@ -190,7 +319,7 @@ bool symbol_value(const char *name, double *ret_value, void *scope)
     return true;
 }
 
-/* ---- the table of formulas ----------------------------------------------------------------------------- */
+/* ---- the table of formulas ------------------------------------------------------------------- */
 
 /*
  * What one operator computes and moves on one device.
@@ -414,12 +543,18 @@ static const row GROUPED = {.flop = "2 $all $n $k",
                             .intensity = "2 / ($w / ($m) + a / ($n) + a / ($k))"};
 
 static const char *const QUANTITY_NAMES[OP_QUANTITY_COUNT] = {
-    "repeat",        "m",
-    "n",             "k",
-    "flop",          "weight_bytes",
-    "input_bytes",   "output_bytes",
-    "kv_read_bytes", "kv_write_bytes",
-    "bytes",         "link_bytes",
+    "repeat",
+    "m",
+    "n",
+    "k",
+    "flop",
+    "weight_bytes",
+    "input_bytes",
+    "output_bytes",
+    "kv_read_bytes",
+    "kv_write_bytes",
+    "bytes",
+    "link_bytes",
     "intensity_flop_per_byte",
 };
 
@@ -448,7 +583,7 @@ double op_quantity_of(const llmperf_op *op, op_quantity quantity)
     return values[quantity];
 }
 
-/* ---- macros: what phase, model and deployment make of the table -------------------------------------------- */
+/* ---- macros: what phase, model and deployment make of the table ------------------------------ */
 
 enum { MACROS_MAX = 72 };
 
@@ -470,8 +605,8 @@ static const char *same_or(double value, double w, const char *name)
 
 /* Pairs of all positions up to `end` where each sees its chunk alone. */
 #define CHUNKED(end)                                                                               \
-    "(floor(" end " / C) C (C + 1) / 2 + (" end " - C floor(" end " / C)) (" end                   \
-    " - C floor(" end " / C) + 1) / 2)"
+    "(floor(" end " / C) C (C + 1) / 2 + (" end " - C floor(" end " / C)) (" end " - C floor(" end \
+    " / C) + 1) / 2)"
 /* Pairs that a limit `w` of keys leaves out, up to `end`. */
 #define BEYOND(end, w) "max(0, " end " - " w ") (max(0, " end " - " w ") + 1) / 2"
 
@@ -497,7 +632,7 @@ static void fill_step(macro_set *m, const symbol_scope *s)
 {
     const llmperf_workload *w = &s->c->workload;
     const llmperf_attention *a = &s->layer->attention;
-    reach r = a->chunk > 0               ? REACH_CHUNK
+    reach r = a->chunk > 0                ? REACH_CHUNK
               : s->layer->index.top_k > 0 ? REACH_INDEX
               : a->window > 0             ? REACH_WINDOW
                                           : REACH_ALL;
@@ -508,20 +643,20 @@ static void fill_step(macro_set *m, const symbol_scope *s)
     define(m, "$L_per_q", whole ? "1" : single ? "L" : "L / q");
     define(m, "$T", whole ? "b s" : single ? "b" : "b q");
     define(m, "$rows", s->decode || w->logits_all ? "$T" : "b");
-    define(m, "$pairs", whole    ? REACHES[r].whole
-                        : single ? REACHES[r].single
-                                 : REACHES[r].some);
-    define(m, "$pairs_per_q", r == REACH_ALL && whole     ? "(s + 1) / 2"
-                              : r == REACH_ALL && !single ? "(p + (q + 1) / 2)"
-                              : single                    ? "$pairs"
-                              : whole                     ? "$pairs / s"
-                                                          : "$pairs / q");
+    define(m, "$pairs", whole ? REACHES[r].whole : single ? REACHES[r].single : REACHES[r].some);
+    define(m, "$pairs_per_q",
+           r == REACH_ALL && whole     ? "(s + 1) / 2"
+           : r == REACH_ALL && !single ? "(p + (q + 1) / 2)"
+           : single                    ? "$pairs"
+           : whole                     ? "$pairs / s"
+                                       : "$pairs / q");
     define(m, "$keys", whole ? "s" : single ? REACHES[r].single_keys : REACHES[r].some_keys);
     define(m, "$keys_per_q", whole ? "1" : single ? "$keys" : "$keys / q");
     /* an indexer looks at every key */
-    define(m, "$all_pairs", whole    ? REACHES[REACH_ALL].whole
-                            : single ? REACHES[REACH_ALL].single
-                                     : REACHES[REACH_ALL].some);
+    define(m, "$all_pairs",
+           whole    ? REACHES[REACH_ALL].whole
+           : single ? REACHES[REACH_ALL].single
+                    : REACHES[REACH_ALL].some);
     define(m, "$all_pairs_per_q", whole ? "(s + 1) / 2" : single ? "L" : "(p + (q + 1) / 2)");
 }
 
@@ -534,10 +669,11 @@ static void fill_attention(macro_set *m, const symbol_scope *s, bool shared)
     define(m, "$d_k", square ? "d" : "d_k");
     define(m, "$d_v", square ? "d" : "d_v");
     define(m, "$own", a->shares_kv ? "0" : "1"); /* K and V of its own */
-    define(m, "$QKV", square && a->gate ? "2 ($N + $N_kv) d"
-                      : square          ? "($N + 2 $N_kv) d"
-                      : a->gate         ? "($N + $N_kv) (d_k + d_v)"
-                                        : "($N + $N_kv) d_k + $N_kv d_v");
+    define(m, "$QKV",
+           square && a->gate ? "2 ($N + $N_kv) d"
+           : square          ? "($N + 2 $N_kv) d"
+           : a->gate         ? "($N + $N_kv) (d_k + d_v)"
+                             : "($N + $N_kv) d_k + $N_kv d_v");
     define(m, "$Q", a->gate ? "$N ($d_k + $d_v)" : "$N $d_k");
     define(m, "$rotated", s->layer->mla.heads > 0 ? "($N + 1) d_r" : "($N + $own $N_kv) $d_k");
     define(m, "$qk_weights",
@@ -551,18 +687,19 @@ static void fill_ssm(macro_set *m, const symbol_scope *s, bool shared)
     define(m, "$inner", shared ? "n_s d_s / tp" : "n_s d_s");
     define(m, "$N_s", !shared ? "n_s" : kind == LLMPERF_SSM_MAMBA ? "ceil(n_s / tp)" : "n_s / tp");
     define(m, "$ssm_keys", shared ? "max(1, floor(g_s / tp)) r_s" : "g_s r_s");
-    define(m, "$ssm_in", kind == LLMPERF_SSM_MAMBA    ? "2 $inner"
-                         : kind == LLMPERF_SSM_MAMBA2 ? "2 $inner + 2 $ssm_keys + $N_s"
-                         : kind == LLMPERF_SSM_DELTA  ? "2 $inner + 2 $ssm_keys + 2 $N_s"
-                         : kind == LLMPERF_SSM_KDA    ? "2 $inner + 2 $ssm_keys + $N_s + d_s"
-                                                      : "2 $inner + 2 $ssm_keys");
+    define(m, "$ssm_in",
+           kind == LLMPERF_SSM_MAMBA    ? "2 $inner"
+           : kind == LLMPERF_SSM_MAMBA2 ? "2 $inner + 2 $ssm_keys + $N_s"
+           : kind == LLMPERF_SSM_DELTA  ? "2 $inner + 2 $ssm_keys + 2 $N_s"
+           : kind == LLMPERF_SSM_KDA    ? "2 $inner + 2 $ssm_keys + $N_s + d_s"
+                                        : "2 $inner + 2 $ssm_keys");
     bool conv = s->layer->ssm.conv > 0 && kind != LLMPERF_SSM_LINEAR;
-    define(m, "$ssm_conv", !conv                       ? "0"
-                           : kind == LLMPERF_SSM_MAMBA ? "$inner"
-                                                       : "($inner + 2 $ssm_keys)");
+    define(m, "$ssm_conv",
+           !conv                       ? "0"
+           : kind == LLMPERF_SSM_MAMBA ? "$inner"
+                                       : "($inner + 2 $ssm_keys)");
     /* the delta rule also reads the state at k */
-    define(m, "$scan_flop",
-           kind == LLMPERF_SSM_DELTA || kind == LLMPERF_SSM_KDA ? "7" : "5");
+    define(m, "$scan_flop", kind == LLMPERF_SSM_DELTA || kind == LLMPERF_SSM_KDA ? "7" : "5");
     define(m, "$dt_n", kind == LLMPERF_SSM_MAMBA ? "r_dt + 2 r_s" : "$inner");
     define(m, "$dt_k", kind == LLMPERF_SSM_MAMBA ? "$inner" : "d_s");
 }
@@ -737,7 +874,7 @@ int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret
     return count;
 }
 
-/* ---- consequences -------------------------------------------------------------------------------------- */
+/* ---- consequences ---------------------------------------------------------------------------- */
 
 const symbolic_consequence CONSEQUENCES[] = {
     {"dense", "1 / (1 / m + 1 / n + 1 / k)",
@@ -770,14 +907,14 @@ const symbolic_consequence CONSEQUENCES[] = {
     {NULL, NULL, NULL},
 };
 
-/* ---- collecting what is printed -------------------------------------------------------------------------- */
+/* ---- collecting what is printed -------------------------------------------------------------- */
 
 enum { PRINTED_MAX = 512 };
 
 /* Operators of one phase as they are printed: equal ones once. */
 typedef struct printed {
     int count;
-    op_formulas *rows; /* of PRINTED_MAX */
+    op_formulas *rows;             /* of PRINTED_MAX */
     const char *form[PRINTED_MAX]; /* NULL, or the form that they belong to */
 } printed;
 
@@ -841,8 +978,8 @@ static void general_model(llmperf_model *ret_model)
         .layers = {{
             .count = 32,
             .norms = 2,
-            .attention = {.heads = 32, .kv_heads = 8, .head_dim = 128, .value_dim = 128,
-                          .rope = true},
+            .attention =
+                {.heads = 32, .kv_heads = 8, .head_dim = 128, .value_dim = 128, .rope = true},
             .mlp = {.ffn = 14336, .gated = true},
         }},
     };
@@ -852,13 +989,16 @@ static void general_model(llmperf_model *ret_model)
     }
 }
 
-static void without_gate(llmperf_layer *layer) { layer->mlp.gated = false; }
+static void without_gate(llmperf_layer *layer)
+{
+    layer->mlp.gated = false;
+}
 
 static void with_experts(llmperf_layer *layer)
 {
     layer->mlp = (llmperf_mlp){.ffn = 0};
-    layer->moe = (llmperf_moe){
-        .experts = 64, .active = 4, .ffn = 2048, .shared_ffn = 2048, .gated = true};
+    layer->moe =
+        (llmperf_moe){.experts = 64, .active = 4, .ffn = 2048, .shared_ffn = 2048, .gated = true};
 }
 
 static void with_latents(llmperf_layer *layer)
@@ -939,11 +1079,14 @@ static void values_text(const llmperf_case *c, const symbol_info *info, char *bu
     int shown = 0;
     buffer[0] = '\0';
     if (c && (info->value == sym_q || info->value == sym_p || info->value == sym_l ||
-              info->value == sym_t)) {
+              info->value == sym_t || info->value == sym_distinct)) {
         symbol_scope scope = {.c = c, .layer = &c->model->layers[0]};
+        int last = c->model->layer_kind_count - 1; /* experts seldom stand in the first layers */
+        for (int i = 0; i < last && info->value(&scope) == 0; i++)
+            scope.layer = &c->model->layers[i + 1];
         double prefill = info->value(&scope);
         scope.decode = true;
-        snprintf(buffer, size, "%.0f, then %.0f", prefill, info->value(&scope));
+        snprintf(buffer, size, "%.6g, then %.6g", prefill, info->value(&scope));
         return;
     }
     for (int i = 0; c && i < c->model->layer_kind_count && used < size; i++) {
@@ -1007,7 +1150,7 @@ static const char *phase_text(const llmperf_case *c, bool decode)
                : "Decode, one step: one token of each of b sequences, p cached, L = p + 1";
 }
 
-/* ---- text and Markdown ---------------------------------------------------------------------------------- */
+/* ---- text and Markdown ----------------------------------------------------------------------- */
 
 enum { INDENT = 16 };
 
@@ -1032,6 +1175,20 @@ static void value_text(const llmperf_case *c, const op_formulas *r, op_quantity 
         human_bytes(value, buffer);
 }
 
+/* A sum stands in parentheses between the signs of a shape. */
+static bool is_sum(const char *text)
+{
+    int depth = 0;
+    for (const char *c = text; *c; c++) {
+        depth += *c == '(' ? 1 : *c == ')' ? -1 : 0;
+        if (depth == 0 && (*c == '+' || *c == '-'))
+            return true;
+    }
+    return false;
+}
+
+#define PARENTHESES(text) is_sum(text) ? "(" : "", text, is_sum(text) ? ")" : ""
+
 static void put_op_text(page *p, const llmperf_case *c, const op_formulas *r)
 {
     static const struct {
@@ -1044,7 +1201,8 @@ static void put_op_text(page *p, const llmperf_case *c, const op_formulas *r)
     char shape[4 * FORMULA_TEXT_MAX + 16] = "", value[HUMAN_MAX];
     bool once = strcmp(r->text[OP_REPEAT], "1") == 0;
     if (r->text[OP_M][0])
-        snprintf(shape, sizeof shape, "%s x %s x %s", r->text[OP_M], r->text[OP_N], r->text[OP_K]);
+        snprintf(shape, sizeof shape, "%s%s%s x %s%s%s x %s%s%s", PARENTHESES(r->text[OP_M]),
+                 PARENTHESES(r->text[OP_N]), PARENTHESES(r->text[OP_K]));
     if (!once) {
         size_t used = strlen(shape);
         snprintf(shape + used, sizeof shape - used, "%s(%s times)", used ? "  " : "",
@@ -1163,9 +1321,10 @@ static llmperf_status page_symbolic(FILE *out, bool markdown, const llmperf_case
         page_title(&p, "%s in symbols", c->model->name);
     else
         page_title(&p, "A decoder in symbols: gated FFN, grouped-query attention, fused");
-    page_paragraph(&p, 0, "FLOP and bytes are of one launch on one device; one multiply-add is "
-                          "2 FLOP; every tensor crosses memory once. Beside a GEMM's name: m x n "
-                          "x k, and how often a step launches it.");
+    page_paragraph(&p, 0,
+                   "FLOP and bytes are of one launch on one device; one multiply-add is "
+                   "2 FLOP; every tensor crosses memory once. Beside a GEMM's name: m x n "
+                   "x k, and how often a step launches it.");
     page_gap(&p);
     put_symbols(&p, c, use);
     for (int i = 0; i < 2; i++)
@@ -1182,7 +1341,7 @@ static llmperf_status page_symbolic(FILE *out, bool markdown, const llmperf_case
     return page_close(&p, error);
 }
 
-/* ---- JSON and CSV ------------------------------------------------------------------------------------------ */
+/* ---- JSON and CSV ---------------------------------------------------------------------------- */
 
 /* With every product written out, for programs. */
 static void put_formula(sink *s, const char *key, const char *text)

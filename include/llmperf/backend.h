@@ -55,9 +55,11 @@ typedef struct llmperf_device {
     char backend[24], name[LLMPERF_NAME_MAX];
     char kind[24]; /* cpu, gpu ... as in hardware files */
     int index;
+    bool simulated; /* its times are made up: they pass on its own clock, not on ours */
     /* 0 = not known. units: cores or SMs that are used; cache: the last level, as advertised */
     double units, memory_bytes, memory_free_bytes, cache_bytes, clock_hz;
-    char library[LLMPERF_NAME_MAX], version[48]; /* "OpenBLAS Haswell", "0.3.21"; "" = not yet known */
+    char library[LLMPERF_NAME_MAX],
+        version[48]; /* "OpenBLAS Haswell", "0.3.21"; "" = not yet known */
     int state_count;
     llmperf_state_item state[LLMPERF_STATE_MAX];
     llmperf_notes notes; /* what was found and what was done about it */
@@ -67,9 +69,9 @@ typedef struct llmperf_device {
 enum {
     LLMPERF_SAMPLE_CONTENDED = 1, /* others used the cores or the memory meanwhile */
     LLMPERF_SAMPLE_THROTTLED = 2,
-    LLMPERF_SAMPLE_CACHED = 4,    /* operands came from a cache */
-    LLMPERF_SAMPLE_UNSTEADY = 8,  /* the times drift */
-    LLMPERF_SAMPLE_TIMEOUT = 16,  /* time ran out before the interval was narrow enough */
+    LLMPERF_SAMPLE_CACHED = 4,   /* operands came from a cache */
+    LLMPERF_SAMPLE_UNSTEADY = 8, /* the times drift */
+    LLMPERF_SAMPLE_TIMEOUT = 16, /* time ran out before the interval was narrow enough */
 };
 
 /*

@@ -37,12 +37,13 @@ LLMPERF_API const char *llmperf_unit_name(llmperf_unit unit);
 
 /* Where an input's value comes from. */
 typedef enum llmperf_origin {
-    LLMPERF_ORIGIN_MODEL,    /* the model's file */
-    LLMPERF_ORIGIN_HARDWARE, /* the part's file */
-    LLMPERF_ORIGIN_OPTION,   /* given by the user */
-    LLMPERF_ORIGIN_DEFAULT,  /* an option's default */
-    LLMPERF_ORIGIN_COMPUTED, /* computed from others; the source names the field to explain */
-    LLMPERF_ORIGIN_CONSTANT, /* documented in docs/model.md */
+    LLMPERF_ORIGIN_MODEL,       /* the model's file */
+    LLMPERF_ORIGIN_HARDWARE,    /* the part's file */
+    LLMPERF_ORIGIN_OPTION,      /* given by the user */
+    LLMPERF_ORIGIN_DEFAULT,     /* an option's default */
+    LLMPERF_ORIGIN_COMPUTED,    /* computed from others; the source names the field to explain */
+    LLMPERF_ORIGIN_CONSTANT,    /* documented in docs/model.md */
+    LLMPERF_ORIGIN_CALIBRATION, /* fitted to measurements */
 } llmperf_origin;
 
 LLMPERF_API const char *llmperf_origin_name(llmperf_origin origin);
@@ -76,9 +77,9 @@ typedef struct llmperf_explain_input {
 /* Large (some 700 kB); holds no pointers. */
 typedef struct llmperf_explanation {
     char meaning[192];
-    char rule[256];  /* in words, where there is no closed form; "" */
+    char rule[256]; /* in words, where there is no closed form; "" */
     bool is_operator;
-    bool exists;     /* false: the prediction has no such value, `why` says why */
+    bool exists; /* false: the prediction has no such value, `why` says why */
     char why[160];
     bool rounded_up; /* the value is the formula's, rounded up to a whole number of at least 1 */
     bool is_sum;     /* the value is the sum of the terms */

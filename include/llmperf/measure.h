@@ -23,26 +23,29 @@ LLMPERF_API const char *const *llmperf_backend_names(void);
  * stay loaded until the process ends.
  * Errors: LLMPERF_E_USAGE for an unknown name; LLMPERF_E_UNSUPPORTED, naming what is missing.
  */
-LLMPERF_API llmperf_status llmperf_backend_find(const char *name, const llmperf_backend **ret_backend,
+LLMPERF_API llmperf_status llmperf_backend_find(const char *name,
+                                                const llmperf_backend **ret_backend,
                                                 llmperf_error *error);
 
 /* ---- sampling (calib/measure.c) ----------------------------------------------------------------- */
 
 /* Zero means default. */
 typedef struct llmperf_measure_options {
-    int least;              /* repetitions at least; 10 */
-    int most;               /* at most; 2000 */
-    double interval_frac;   /* half width of the interval / median that is enough; 0.01 */
-    double short_frac;      /* the same for medians below short_s; 0.05 */
-    double short_s;         /* 20e-6 */
-    double time_limit_s;    /* of one attempt; then what there is is kept; 3 */
-    int retries;            /* after throttling, contention or drift; 2; negative = none */
-    double cool_s;          /* pause before a retry, longer each time; 0.2; negative = none */
+    int least;            /* repetitions at least; 10 */
+    int most;             /* at most; 2000 */
+    double interval_frac; /* half width of the interval / median that is enough; 0.01 */
+    double short_frac;    /* the same for medians below short_s; 0.05 */
+    double short_s;       /* 20e-6 */
+    double time_limit_s;  /* of one attempt; then what there is is kept; 3 */
+    int retries;          /* after throttling, contention or drift; 2; negative = none */
+    double cool_s;        /* pause before a retry, longer each time; 0.2; negative = none */
+    bool simulated;       /* limits count the device's own seconds, and there are no pauses: the
+                               same samples each time */
     /* a probe run before and after: when it is slower than its best so far by more than
      * watch_frac, somebody else is using the device. NULL = none */
     const llmperf_probe *watch;
-    double watch_frac;      /* 0.15 */
-    double *watch_best_s;   /* in and out: the best time of `watch` so far, 0 at first */
+    double watch_frac;    /* 0.15 */
+    double *watch_best_s; /* in and out: the best time of `watch` so far, 0 at first */
 } llmperf_measure_options;
 
 /*
@@ -73,7 +76,7 @@ typedef struct llmperf_measurement {
     llmperf_summary summary; /* of the attempt that was kept */
     unsigned flags;          /* LLMPERF_SAMPLE_ bits of that attempt */
     int attempts;
-    double spent_s; /* by the clock, all attempts */
+    double spent_s; /* all attempts, by the clock that counts */
 } llmperf_measurement;
 
 /*

@@ -316,6 +316,12 @@ LLMPERF_API double llmperf_memory_total(const llmperf_case *c, bool *ret_fits);
 /* Decode step time at a batch and the case's context. */
 LLMPERF_API double llmperf_tpot(const llmperf_case *c, int64_t batch);
 
+/* Time of one launch of an operator, and of `count` operators as often as each repeats, with the
+ * interval of the case's calibration or the bounds of a decode step. */
+LLMPERF_API llmperf_estimate llmperf_estimate_op(const llmperf_case *c, const llmperf_op *op);
+LLMPERF_API llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *ops,
+                                                  int count);
+
 /* Lines on what the numbers leave out. */
 LLMPERF_API void llmperf_not_modelled(const llmperf_case *c, llmperf_notes *ret_notes);
 

@@ -16,7 +16,7 @@
 
 #include "cpu.h"
 
-static const double TICKS_FROM_S = 0.1;   /* /proc/stat says nothing about less */
+static const double TICKS_FROM_S = 0.1; /* /proc/stat says nothing about less */
 static const double WAITING_FRAC = 0.03, WAITING_S = 0.3e-3;
 static const double OTHERS_FRAC = 0.07, SPARE_FRAC = 0.8, STOLEN_FRAC = 0.02;
 static const double RUNNING_FRAC = 0.85, RUNNING_FROM_S = 5e-3;

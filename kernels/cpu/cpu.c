@@ -309,10 +309,10 @@ static bool cpu_supports(void *handle, const llmperf_probe *probe, llmperf_error
 typedef struct plan {
     const llmperf_probe *probe;
     job one;
-    job *jobs;       /* PROBE_FORWARD: one for each row of `ops` */
-    int64_t *runs;   /* how often each has run in this step */
-    double layers;   /* largest repeat */
-    size_t floats;   /* of a stream's buffer */
+    job *jobs;     /* PROBE_FORWARD: one for each row of `ops` */
+    int64_t *runs; /* how often each has run in this step */
+    double layers; /* largest repeat */
+    size_t floats; /* of a stream's buffer */
 } plan;
 
 static void run_forward(cpu_device *d, plan *p)
@@ -547,7 +547,8 @@ static llmperf_status cpu_open(int index, const char *options, void **ret_handle
                                llmperf_error *error)
 {
     if (index != 0)
-        return llmperf_fail(error, LLMPERF_E_USAGE, "backend cpu has one device, 0; found %d", index);
+        return llmperf_fail(error, LLMPERF_E_USAGE, "backend cpu has one device, 0; found %d",
+                            index);
     cpu_device *d = calloc(1, sizeof *d);
     if (!d)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
@@ -589,17 +590,21 @@ static void note_cores(const cpu_device *d, llmperf_notes *notes)
     if (h->allowed_count < h->online)
         llmperf_note(notes, "affinity allows %d of %d processors", h->allowed_count, h->online);
     if (h->cores < h->allowed_count)
-        llmperf_note(notes, "%d processors are %d cores with several threads each; one thread a core "
-                     "is used", h->allowed_count, h->cores);
+        llmperf_note(notes,
+                     "%d processors are %d cores with several threads each; one thread a core "
+                     "is used",
+                     h->allowed_count, h->cores);
     if (h->quota_cores > 0)
         llmperf_note(notes, "the cgroup's quota is %.4g cores (%s); %d used", h->quota_cores,
                      h->quota_file, h->usable);
     if (d->threads > h->usable)
-        llmperf_note(notes, "%d threads on %d usable core%s: oversubscribed as asked, every sample is "
-                     "flagged contended", d->threads, h->usable, h->usable == 1 ? "" : "s");
+        llmperf_note(notes,
+                     "%d threads on %d usable core%s: oversubscribed as asked, every sample is "
+                     "flagged contended",
+                     d->threads, h->usable, h->usable == 1 ? "" : "s");
     if (h->is_virtual)
         llmperf_note(notes, "a virtual machine: the cache it advertises may be shared with others; "
-                     "trust the measured plateau");
+                            "trust the measured plateau");
 }
 
 static llmperf_status cpu_describe(void *handle, llmperf_device *ret_device, llmperf_error *error)
@@ -632,8 +637,10 @@ static llmperf_status cpu_describe(void *handle, llmperf_device *ret_device, llm
     put_text(&device, "governor", h->governor);
     note_cores(d, &device.notes);
     if (h->governor[0] && strcmp(h->governor, "performance") != 0)
-        llmperf_note(&device.notes, "governor '%s': clocks change with load; 'performance' measures "
-                     "steadier", h->governor);
+        llmperf_note(&device.notes,
+                     "governor '%s': clocks change with load; 'performance' measures "
+                     "steadier",
+                     h->governor);
     if (h->load > 0.1 * h->online)
         llmperf_note(&device.notes, "load %.2f: something else is running here", h->load);
     if (d->runtime) {
@@ -650,7 +657,8 @@ static llmperf_status cpu_describe(void *handle, llmperf_device *ret_device, llm
                      r->kernels->vector);
     }
     if (d->contended > 0 || d->throttled > 0)
-        llmperf_note(&device.notes, "%d of %d judged stretches contended, %d throttled; the last: %s",
+        llmperf_note(&device.notes,
+                     "%d of %d judged stretches contended, %d throttled; the last: %s",
                      d->contended, d->judged, d->throttled, d->why);
     *ret_device = device;
     return LLMPERF_OK;

@@ -17,17 +17,17 @@ typedef struct cpu_host {
     int online;        /* logical processors of the machine */
     cpu_set_t allowed; /* affinity at start, before any runtime binds threads */
     int allowed_count;
-    int cores;          /* distinct physical cores among them */
-    double quota_cores; /* cgroup limit; 0 = none */
+    int cores;                         /* distinct physical cores among them */
+    double quota_cores;                /* cgroup limit; 0 = none */
     char quota_file[LLMPERF_PATH_MAX]; /* where it was found */
-    int usable;         /* what measuring uses: the least of them, rounded down, at least 1 */
-    double cache_bytes[CPU_CACHE_LEVELS]; /* of one instance, 0 = none */
-    int cache_shared[CPU_CACHE_LEVELS];   /* processors that share it */
-    double last_cache_bytes;              /* all instances of the last level that we may use */
+    int usable; /* what measuring uses: the least of them, rounded down, at least 1 */
+    double cache_bytes[CPU_CACHE_LEVELS];   /* of one instance, 0 = none */
+    int cache_shared[CPU_CACHE_LEVELS];     /* processors that share it */
+    double last_cache_bytes;                /* all instances of the last level that we may use */
     double memory_bytes, memory_free_bytes; /* also bounded by the cgroup */
-    double clock_hz;                      /* highest, 0 = not readable */
-    double load;                          /* 1 minute */
-    char governor[32];                    /* "" = not readable */
+    double clock_hz;                        /* highest, 0 = not readable */
+    double load;                            /* 1 minute */
+    char governor[32];                      /* "" = not readable */
     bool has_fma, has_avx512, has_bf16, is_virtual;
 } cpu_host;
 
@@ -42,10 +42,10 @@ bool cpu_read_line(const char *path, char *buffer, size_t size);
 
 /* Counters at one moment. */
 typedef struct cpu_moment {
-    double wall_s, own_s; /* clock, CPU time of this process */
+    double wall_s, own_s;    /* clock, CPU time of this process */
     double busy_s, stolen_s; /* of the allowed processors, whole machine */
-    double waiting_s;     /* our threads, runnable but not running */
-    double throttled;     /* periods that the cgroup was held back, thermal events */
+    double waiting_s;        /* our threads, runnable but not running */
+    double throttled;        /* periods that the cgroup was held back, thermal events */
 } cpu_moment;
 
 typedef struct cpu_company {

@@ -59,8 +59,7 @@ static void read_cpuinfo(cpu_host *h)
             continue;
         value += 1 + (value[1] == ' ');
         value[strcspn(value, "\n")] = '\0';
-        if (!h->name[0] && (strncmp(line, "model name", 10) == 0 ||
-                            strncmp(line, "Model", 5) == 0))
+        if (!h->name[0] && (strncmp(line, "model name", 10) == 0 || strncmp(line, "Model", 5) == 0))
             llmperf_escape(value, h->name, sizeof h->name);
         if (strncmp(line, "flags", 5) == 0) {
             value[-1] = ' ';
@@ -278,8 +277,8 @@ static void read_caches(cpu_host *h)
         double unit = strchr(text, 'M') ? 1048576 : 1024;
         int at = (int)level - 1, all = 1;
         h->cache_bytes[at] = kib * unit;
-        snprintf(path, sizeof path,
-                 "/sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list", processor, i);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list",
+                 processor, i);
         int ours = 1;
         if (cpu_read_line(path, text, sizeof text))
             ours = allowed_of_list(text, &h->allowed, &all);
@@ -319,10 +318,12 @@ static void read_state(cpu_host *h)
     char path[128], line[128];
     double khz;
     int processor = first_allowed(h);
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", processor);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
+             processor);
     if (cpu_read_line(path, line, sizeof line))
         llmperf_escape(line, h->governor, sizeof h->governor);
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", processor);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq",
+             processor);
     if (read_number(path, &khz))
         h->clock_hz = khz * 1e3;
     read_number("/proc/loadavg", &h->load);

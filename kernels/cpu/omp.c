@@ -19,11 +19,11 @@
 #endif
 
 enum {
-    LANES = 16,       /* floats of a vector */
-    ROWS = 64,        /* query rows of a work item */
-    KEYS = 64,        /* keys of a block */
-    FEW_ROWS = 8,     /* below: dot products; from here on: transposed block of keys */
-    STEP_ROWS = 4,    /* of the inner product kernel */
+    LANES = 16,    /* floats of a vector */
+    ROWS = 64,     /* query rows of a work item */
+    KEYS = 64,     /* keys of a block */
+    FEW_ROWS = 8,  /* below: dot products; from here on: transposed block of keys */
+    STEP_ROWS = 4, /* of the inner product kernel */
     STEP_COLUMNS = 32,
     SPLIT_LEAST = 256, /* keys of a split of the KV cache, at least */
 };
@@ -440,8 +440,10 @@ static void attend(const cpu_attention *a, const cut *c, int64_t item, const flo
                 to[d] = sums[r * wide + d] / weight[r];
             continue;
         }
-        float *to = partials + (size_t)(((sequence * a->kv_heads + kv_head) * c->rows + row) *
-                                            c->splits + split) * partial_size(a);
+        float *to =
+            partials +
+            (size_t)(((sequence * a->kv_heads + kv_head) * c->rows + row) * c->splits + split) *
+                partial_size(a);
         memcpy(to, sums + r * wide, (size_t)value_dim * sizeof *to);
         to[value_dim] = most[r];
         to[value_dim + 1] = weight[r];

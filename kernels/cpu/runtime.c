@@ -54,8 +54,7 @@ static void *open_kernels(const cpu_kernels **ret_kernels, char *why, size_t siz
     *ret_kernels = NULL;
     snprintf(why, size, "its own folder cannot be told");
     static const char here = 0; /* any object of this module */
-    if (!dladdr(&here, &self) || !self.dli_fname ||
-        self.dli_fname[0] != '/')
+    if (!dladdr(&here, &self) || !self.dli_fname || self.dli_fname[0] != '/')
         return NULL;
     const char *slash = strrchr(self.dli_fname, '/');
     int length = snprintf(path, sizeof path, "%.*s/llmperf-cpu-omp.so",
@@ -129,13 +128,13 @@ static void *open_blas(const char *given, cpu_blas *ret_blas, char *ret_path, si
 /* ---- a trial in a child process ------------------------------------------------------------------------ */
 
 typedef struct trial {
-    bool opened;     /* BLAS was found */
-    bool right;      /* its product and matrix-vector product agree with plain loops */
+    bool opened; /* BLAS was found */
+    bool right;  /* its product and matrix-vector product agree with plain loops */
     double flop_per_s, plain_flop_per_s;
     double error;
-    cpu_blas blas;   /* facts; the pointers are the child's */
+    cpu_blas blas; /* facts; the pointers are the child's */
     char path[256];
-    int ended_by;    /* signal that ended the child, -1 = it took too long, 0 = none */
+    int ended_by; /* signal that ended the child, -1 = it took too long, 0 = none */
 } trial;
 
 /* What a trial puts into the environment; NULL = as it is, "" = not set. */
@@ -200,8 +199,8 @@ static void carry_out(const setting *s, const char *blas_path, int threads, tria
         return;
     t->opened = true;
     t->blas.set_threads(threads);
-    const size_t count = (size_t)TRIAL_M * TRIAL_K + (size_t)TRIAL_N * TRIAL_K +
-                         2 * (size_t)TRIAL_M * TRIAL_N;
+    const size_t count =
+        (size_t)TRIAL_M * TRIAL_K + (size_t)TRIAL_N * TRIAL_K + 2 * (size_t)TRIAL_M * TRIAL_N;
     float *data = malloc(count * sizeof *data);
     if (!data)
         return;
@@ -435,8 +434,8 @@ static void choose_bind(const char *blas, int threads, const char *core, trial *
     if (!is_usable(&other))
         return;
     if (is_own) {
-        llmperf_note(&r->notes, "OMP_PROC_BIND=%s is yours and kept: %.0f GFLOP/s, %.0f without", own,
-                     as_is->flop_per_s / 1e9, other.flop_per_s / 1e9);
+        llmperf_note(&r->notes, "OMP_PROC_BIND=%s is yours and kept: %.0f GFLOP/s, %.0f without",
+                     own, as_is->flop_per_s / 1e9, other.flop_per_s / 1e9);
         return;
     }
     bool better = is_clearly_better(&other, as_is, &(setting){.core = core}, blas, threads);
@@ -454,7 +453,8 @@ static void note_threads(int threads, cpu_runtime *r)
         const char *text = getenv(NAMES[i]);
         double asked;
         if (text && llmperf_parse_double(text, &asked) && asked != threads)
-            llmperf_note(&r->notes, "%s=%.0f is not followed: %d thread%s, one a usable core "
+            llmperf_note(&r->notes,
+                         "%s=%.0f is not followed: %d thread%s, one a usable core "
                          "(--options threads=N for another number)",
                          NAMES[i], asked, threads, threads == 1 ? "" : "s");
     }
@@ -469,8 +469,10 @@ static llmperf_status open_chosen(const cpu_runtime_options *o, const char *core
     apply("OPENBLAS_CORETYPE", core);
     apply("OMP_PROC_BIND", bind);
     if (!open_kernels(&r->kernels, why, sizeof why))
-        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cpu: its kernels cannot be "
-                            "opened: %s", why);
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "backend cpu: its kernels cannot be "
+                            "opened: %s",
+                            why);
     r->kernels->set_threads(o->threads);
     if (!r->has_blas)
         return LLMPERF_OK;

@@ -161,8 +161,8 @@ static double join(double p, double a, double b, double c, double d)
     double most = fmax(fmax(a, b), fmax(c, d));
     if (p == 0 || most == 0)
         return most;
-    return most * pow(pow(a / most, p) + pow(b / most, p) + pow(c / most, p) + pow(d / most, p),
-                      1 / p);
+    return most *
+           pow(pow(a / most, p) + pow(b / most, p) + pow(c / most, p) + pow(d / most, p), 1 / p);
 }
 
 static const roof *roof_of(const fake *f, const llmperf_op *op)
@@ -262,14 +262,17 @@ static llmperf_status fake_describe(void *handle, llmperf_device *ret_device, ll
     snprintf(ret_device->kind, sizeof ret_device->kind, "accelerator");
     snprintf(ret_device->library, sizeof ret_device->library, "formula");
     snprintf(ret_device->version, sizeof ret_device->version, "1");
+    ret_device->simulated = true;
     ret_device->units = f->units;
     ret_device->memory_bytes = ret_device->memory_free_bytes = f->memory;
     ret_device->cache_bytes = f->cache;
     ret_device->state[0] = (llmperf_state_item){.key = "noise_frac", .number = f->noise};
     ret_device->state[1] = (llmperf_state_item){.key = "seed", .number = f->seed};
     ret_device->state_count = 2;
-    llmperf_note(&ret_device->notes, "not a real device: times come from a formula with %.3g %% "
-                 "seeded noise", f->noise * 100);
+    llmperf_note(&ret_device->notes,
+                 "not a real device: times come from a formula with %.3g %% "
+                 "seeded noise",
+                 f->noise * 100);
     return LLMPERF_OK;
 }
 
@@ -341,11 +344,15 @@ static llmperf_status fake_time_op(void *handle, const llmperf_probe *probe, int
         return llmperf_fail(error, LLMPERF_E_DEVICE, "fake: injected device error at call %.0f",
                             f->calls);
     if (f->calls == f->hang_at)
-        return llmperf_fail(error, LLMPERF_E_DEVICE, "fake: call %.0f did not end within its "
-                            "time-out", f->calls);
+        return llmperf_fail(error, LLMPERF_E_DEVICE,
+                            "fake: call %.0f did not end within its "
+                            "time-out",
+                            f->calls);
     if (f->calls == f->oom_at || needed_bytes(probe) > f->memory)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "fake: out of device memory: %.4g GB needed, "
-                            "%.4g GB there", needed_bytes(probe) / 1e9, f->memory / 1e9);
+        return llmperf_fail(error, LLMPERF_E_MEMORY,
+                            "fake: out of device memory: %.4g GB needed, "
+                            "%.4g GB there",
+                            needed_bytes(probe) / 1e9, f->memory / 1e9);
     double clean = clean_seconds(f, probe, &flags);
     if (within(f->calls, f->throttle_at, f->throttle_calls)) {
         clean *= f->throttle_factor;

@@ -42,7 +42,8 @@ def main():
         ours.append(run_s(exe, arguments, environment, devnull))
         nothing.append(run_s(true, [], environment, devnull))
     median, base = statistics.median(ours), statistics.median(nothing)
-    print(f"llmperf predict  {1e3 * median:6.2f} ms (median of {RUNS}; least {1e3 * min(ours):.2f})")
+    print(f"llmperf predict  {1e3 * median:6.2f} ms (median of {RUNS}; "
+          f"least {1e3 * min(ours):.2f})")
     print(f"/bin/true        {1e3 * base:6.2f} ms (least {1e3 * min(nothing):.2f})")
     print(f"difference       {1e3 * (median - base):6.2f} ms, target {1e3 * TARGET_S:.0f} ms; "
           f"{median / base:.2f} x /bin/true")

@@ -199,6 +199,14 @@ def _():
     experts = 60 * 384 * 3 * 7168 * 2048
     model = model_of("moonshotai__Kimi-K2.5.json")
     close(model["weight_bytes"], experts * 4.5 / 8 + 2 * (model["params"] - experts))
+    # Llama 4 Scout FP8: experts and shared experts alone; "language_model.lm_head" is left alone
+    experts = 48 * 17 * 3 * 5120 * 8192
+    model = model_of("RedHatAI__Llama-4-Scout-17B-16E-Instruct-FP8-dynamic.json")
+    close(model["weight_bytes"], experts + 2 * (model["params"] - experts))
+    # Qwen3.6 AWQ: the experts of 39 of 40 layers, a scale and a zero point per 128
+    experts = 39 * 256 * 3 * 2048 * 512
+    model = model_of("QuantTrio__Qwen3.6-35B-A3B-AWQ.json")
+    close(model["weight_bytes"], experts * (4 + 20 / 128) / 8 + 2 * (model["params"] - experts))
     # Nemotron-H and Mixtral are not quantised: 2 bytes
     for file in ("nvidia__Nemotron-H-56B-Base-8K.json", "mistralai__Mixtral-8x7B-v0.1.json"):
         equal(model_of(file)["weight_bytes"], 2 * model_of(file)["params"], file)
@@ -236,6 +244,46 @@ def _():
             sixteen = 2 * 128256 * 8192 + 161 * 8192
             equal(model["weight_bytes"], model["params"] + sixteen)
             equal((model["kv_dtype"], model["kv_bytes_per_token"]), ("fp8", 163840))
+
+
+def declare_variant(variant):
+    kind, bits = variant["kind"], variant["effective_weight_bits"]
+
+    @case(f"quantisation {kind}: {bits} bits a weight")
+    def _():
+        if "see" in variant:
+            model = model_of(variant["see"].rpartition("/")[2])
+        else:
+            # mxfp4 is for experts; the others are tried on a dense model
+            c = config("mistralai__Mixtral-8x7B-v0.1.json" if kind == "mxfp4"
+                       else "meta-llama__Meta-Llama-3.1-8B.json")
+            with folder() as here:
+                for key in ("quantization_config", "quantization"):
+                    if key in variant:
+                        c[key] = variant[key]
+                (here / "config.json").write_text(json.dumps(c), encoding="utf-8")
+                if "hf_quant_config" in variant:
+                    (here / "hf_quant_config.json").write_text(
+                        json.dumps(variant["hf_quant_config"]), encoding="utf-8")
+                model = run_json(["specs", "show", here, "--kind", "model"])["model"]
+        formats = [layer.get("weights", {}) for layer in model["layer_plan"]]
+        name = "experts" if any("moe" in layer for layer in model["layer_plan"]) else "mlp"
+        found = {f[name]["bits"] for f in formats if name in f}
+        equal(len(found), 0 if bits is None else 1, f"{found}")
+        if bits is not None:
+            expect(abs(found.pop() - bits) <= 2e-3, formats)
+        for f in formats:
+            expect(not {"router", "other", "embedding", "head"} & set(f), f)
+        if kind == "modelopt nvfp4":  # layers 0 and 1 are named by globs
+            equal([layer["count"] for layer in model["layer_plan"] if not layer.get("weights")], [2])
+        if kind in ("modelopt nvfp4", "modelopt second file"):
+            equal(model["kv_dtype"], "fp8")
+        if kind == "mlx":  # the embedding too: everything but the norms
+            close(model["weight_bytes"], (model["params"] - 65 * 4096) * 4.5 / 8 + 65 * 4096 * 2)
+
+
+for _variant in json.loads((CONFIGS / "quant" / "variants.json").read_text("utf-8")):
+    declare_variant(_variant)
 
 
 @case("an unknown scheme is said, not guessed")
@@ -317,6 +365,92 @@ def _():
     equal(kv_of(path_of("state-spaces__mamba-2.8b-slimpj.json"), 4096), 0)
     equal(model_of("state-spaces__mamba-2.8b-slimpj.json")["state_bytes"],
           64 * 5120 * (16 * 4 + 3 * 2))
+
+
+# ---- shipped models ---------------------------------------------------------------------------------------------
+
+SHIPPED = {
+    "deepseek-v3.2": "deepseek-ai__DeepSeek-V3.2",
+    "deepseek-v2": "deepseek-ai__DeepSeek-V2",
+    "deepseek-v2-lite": "deepseek-ai__DeepSeek-V2-Lite",
+    "deepseek-moe-16b": "deepseek-ai__deepseek-moe-16b-base",
+    "moonlight-16b-a3b": "moonshotai__Moonlight-16B-A3B",
+    "kimi-k2.5": "moonshotai__Kimi-K2.5",
+    "kimi-k3": "moonshotai__Kimi-K3",
+    "qwen3-30b-a3b": "Qwen__Qwen3-30B-A3B",
+    "qwen3-coder-480b-a35b": "Qwen__Qwen3-Coder-480B-A35B-Instruct",
+    "qwen3-next-80b-a3b": "Qwen__Qwen3-Next-80B-A3B-Instruct",
+    "qwen3.5-27b": "Qwen__Qwen3.5-27B",
+    "qwen3.5-35b-a3b": "Qwen__Qwen3.5-35B-A3B",
+    "qwen1.5-moe-a2.7b": "Qwen__Qwen1.5-MoE-A2.7B",
+    "mixtral-8x7b": "mistralai__Mixtral-8x7B-v0.1",
+    "gpt-oss-20b": "openai__gpt-oss-20b",
+    "gpt-oss-120b": "openai__gpt-oss-120b",
+    "glm-4.5-air": "zai-org__GLM-4.5-Air",
+    "glm-5.2": "zai-org__GLM-5.2-FP8",
+    "glm-5.2-fp8": "zai-org__GLM-5.2-FP8",
+    "llama-4-scout": "RedHatAI__Llama-4-Scout-17B-16E-Instruct-FP8-dynamic",
+    "llama-4-maverick": "meta-llama__Llama-4-Maverick-17B-128E-Instruct",
+    "dbrx": "databricks__dbrx-instruct",
+    "jamba-v0.1": "ai21labs__Jamba-v0.1",
+    "nemotron-h-56b": "nvidia__Nemotron-H-56B-Base-8K",
+    "nemotron-3-nano": "nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+    "nemotron-3-super": "nvidia__NVIDIA-Nemotron-3-Super-120B-A12B-FP8",
+    "nemotron-3-ultra": "nvidia__NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16",
+    "nemotron-nano-9b-v2": "nvidia__NVIDIA-Nemotron-Nano-9B-v2",
+    "granite-4.0-h-350m": "ibm-granite__granite-4.0-h-350m",
+    "minimax-m1": "MiniMaxAI__MiniMax-M1-80k",
+    "minimax-m3": "MiniMaxAI__MiniMax-M3",
+    "olmoe-1b-7b": "allenai__OLMoE-1B-7B-0924",
+    "mamba-2.8b": "state-spaces__mamba-2.8b-slimpj",
+    "mimo-v2-flash": "XiaomiMiMo__MiMo-V2-Flash",
+    "step-3.7-flash": "stepfun-ai__Step-3.7-Flash",
+    "minicpm3-4b": "openbmb__MiniCPM3-4B",
+}
+IN_16_BIT = {"glm-5.2", "llama-4-scout"}  # counted from the copy of an FP8 release
+
+
+@case("the shipped models agree with the config files")
+def _():
+    for name, file in SHIPPED.items():
+        model, other = run_json(["specs", "show", name])["model"], model_of(f"{file}.json")
+        fields = ["params", "active_params", "active_params_no_embed", "kv_bytes_per_token",
+                  "kv_bytes_per_token_long", "index_bytes_per_token", "state_bytes", "layers",
+                  "hidden", "heads", "kv_heads", "experts", "active_experts", "vocab", "tied"]
+        if name in IN_16_BIT:
+            equal(model["weight_bytes"], 2 * model["params"], name)
+        else:
+            fields += ["weight_bytes", "quantisation", "layer_plan"]
+        for field in fields:
+            equal(model[field], other[field], f"{name} {field}")
+
+
+@case("composed models by hand: DeepSeek-V3, Kimi-K2, GLM-5, Mixtral 8x22B, Qwen3-235B")
+def _():
+    def params(name):
+        return run_json(["specs", "show", name])["model"]["params"]
+    # V3 is V3.2 without 61 indexers of 64 heads: 1536 x 8192 + 7168 x 192 + 2 x 128
+    equal(params("deepseek-v3.2") - params("deepseek-v3"), 61 * (1536 * 8192 + 7168 * 192 + 256))
+    equal(params("kimi-k2"), params("kimi-k2.5"))
+    equal(params("glm-5") - params("glm-5.2"), 57 * INDEXER)
+    layer = 6144 * (2 * 48 + 2 * 8) * 128 + 8 * 3 * 6144 * 16384 + 8 * 6144 + 2 * 6144
+    equal(params("mixtral-8x22b"), 56 * layer + 2 * 32768 * 6144 + 6144)
+    with folder() as here:
+        (here / "config.json").write_text(json.dumps(QWEN3_235B), encoding="utf-8")
+        equal(params("qwen3-235b-a22b"), report_of(here / "config.json")["model"]["params"])
+
+
+@case("shipped models predict on eight B200, or say which degrees are legal")
+def _():
+    more = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x22b", "glm-4.5", "glm-5",
+            "minimax-m2", "phi-3.5-moe")
+    for name in (*SHIPPED, *more):
+        result = run(["predict", name, "b200", "--tp", "8"])
+        if name == "granite-4.0-h-350m":  # 12 heads
+            equal(result.code, 2, name)
+            contains(result.err, "1, 2, 4", name)
+        else:
+            expect(result.code in (0, 8), name, result)
 
 
 # ---- planning questions ---------------------------------------------------------------------------------------

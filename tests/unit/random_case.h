@@ -97,7 +97,7 @@ static inline void uniform_weights(llmperf_model *model, llmperf_dtype dtype)
     }
 }
 
-/* h = 8, n = 4, n_kv = 2, d = 2, f = 12 gated, V = 10, L = 3, two RMS norms a layer, untied, bf16. */
+/* h = 8, n = 4, n_kv = 2, d = 2, f = 12 gated, V = 10, L = 3, two RMS norms a layer, untied. */
 static inline llmperf_model toy_model(void)
 {
     llmperf_model model = {
@@ -108,11 +108,11 @@ static inline llmperf_model toy_model(void)
         .final_norm = true,
         .norm = LLMPERF_NORM_RMS,
         .layer_kind_count = 1,
-        .layers = {{.count = 3,
-                    .norms = 2,
-                    .attention = {.heads = 4, .kv_heads = 2, .head_dim = 2, .value_dim = 2,
-                                  .rope = true},
-                    .mlp = {.ffn = 12, .gated = true}}},
+        .layers =
+            {{.count = 3,
+              .norms = 2,
+              .attention = {.heads = 4, .kv_heads = 2, .head_dim = 2, .value_dim = 2, .rope = true},
+              .mlp = {.ffn = 12, .gated = true}}},
     };
     uniform_weights(&model, LLMPERF_DTYPE_BF16);
     return model;
@@ -158,13 +158,13 @@ static inline llmperf_model llama_like(const char *name, int64_t layers, int64_t
 /* NVIDIA's datasheets, dense: A100 SXM 80 GB and H100 SXM. */
 static inline llmperf_hw a100(void)
 {
-    llmperf_hw hw = {.name = "a100",
-                     .kind = "gpu",
-                     .mem_bytes_per_s = 2.039e12,
-                     .memory_bytes = 80e9,
-                     .units = 108,
-                     .link = {.kind = "nvlink", .bytes_per_s = 300e9, .latency_s = 3e-6,
-                              .domain = 8}};
+    llmperf_hw hw = {
+        .name = "a100",
+        .kind = "gpu",
+        .mem_bytes_per_s = 2.039e12,
+        .memory_bytes = 80e9,
+        .units = 108,
+        .link = {.kind = "nvlink", .bytes_per_s = 300e9, .latency_s = 3e-6, .domain = 8}};
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 19.5e12;
     hw.peak_flop_per_s[LLMPERF_DTYPE_TF32] = 156e12;
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = hw.peak_flop_per_s[LLMPERF_DTYPE_FP16] = 312e12;
@@ -175,15 +175,15 @@ static inline llmperf_hw a100(void)
 
 static inline llmperf_hw h100(void)
 {
-    llmperf_hw hw = {.name = "h100",
-                     .kind = "gpu",
-                     .mem_bytes_per_s = 3.35e12,
-                     .memory_bytes = 80e9,
-                     .memory_usable_bytes = 81559.0 * 1024 * 1024,
-                     .units = 132,
-                     .power_w = 700,
-                     .link = {.kind = "nvlink", .bytes_per_s = 450e9, .latency_s = 3e-6,
-                              .domain = 8}};
+    llmperf_hw hw = {
+        .name = "h100",
+        .kind = "gpu",
+        .mem_bytes_per_s = 3.35e12,
+        .memory_bytes = 80e9,
+        .memory_usable_bytes = 81559.0 * 1024 * 1024,
+        .units = 132,
+        .power_w = 700,
+        .link = {.kind = "nvlink", .bytes_per_s = 450e9, .latency_s = 3e-6, .domain = 8}};
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 66.9e12;
     hw.peak_flop_per_s[LLMPERF_DTYPE_TF32] = 494.5e12;
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = hw.peak_flop_per_s[LLMPERF_DTYPE_FP16] = 989.4e12;
@@ -193,8 +193,8 @@ static inline llmperf_hw h100(void)
 
 static inline llmperf_hw v100(void)
 {
-    llmperf_hw hw = {.name = "v100", .kind = "gpu", .mem_bytes_per_s = 900e9,
-                     .memory_bytes = 16e9, .units = 80};
+    llmperf_hw hw = {
+        .name = "v100", .kind = "gpu", .mem_bytes_per_s = 900e9, .memory_bytes = 16e9, .units = 80};
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 15.7e12;
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP16] = 125e12;
     return hw;
@@ -229,7 +229,8 @@ static inline void random_hw(rng *r, llmperf_hw *ret_hw)
     if (rng_chance(r, 0.5))
         ret_hw->memory_usable_bytes = ret_hw->memory_bytes * rng_real(r, 0.9, 1.05);
     ret_hw->units = rng_chance(r, 0.8) ? (double)rng_int(r, 1, 200) : 0;
-    ret_hw->link = (llmperf_link){.kind = "nvlink", .bytes_per_s = rng_log(r, 1e9, 1e12),
+    ret_hw->link = (llmperf_link){.kind = "nvlink",
+                                  .bytes_per_s = rng_log(r, 1e9, 1e12),
                                   .latency_s = rng_log(r, 1e-7, 1e-4)};
     ret_hw->power_w = rng_chance(r, 0.5) ? rng_real(r, 50, 1000) : 0;
 }
@@ -268,7 +269,7 @@ static inline void random_layer(rng *r, llmperf_layer *ret_layer)
 }
 
 static const llmperf_dtype FORMATS_IN_USE[] = {
-    LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_FP32,
+    LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_FP8,  LLMPERF_DTYPE_FP32,
     LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_INT4, LLMPERF_DTYPE_Q8_0,
 };
 
@@ -365,11 +366,44 @@ static inline llmperf_calib_entry random_entry(rng *r, llmperf_op_kind kind, dou
         entry.param[LLMPERF_PARAM_WORK] = rng_log(r, 1e-8, 1e-5);
     entry.param[LLMPERF_PARAM_NORM] =
         kind == LLMPERF_KIND_COLLECTIVE ? rng_real(r, 0.4, 1) : random_norm(r);
+    if (rng_chance(r, 0.5)) {
+        entry.residual = rng_real(r, 0, 0.3);
+        entry.correlation = rng_real(r, 0, 1);
+        for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+            if (isfinite(entry.param[i])) {
+                double error = rng_real(r, 0, 0.2) * entry.param[i];
+                entry.covariance[i][i] = error * error;
+            }
+    }
     return entry;
 }
 
-/* A fit for most (kind, regime, dtype); extend is joined from prefill and decode. */
-static inline void random_calib(rng *r, double best, llmperf_calib *ret_calib)
+/* The refinements of the form, each there or not. */
+static inline void refine_entry(rng *r, llmperf_op_kind kind, llmperf_calib_entry *entry)
+{
+    double *param = entry->param;
+    bool attention = kind == LLMPERF_KIND_ATTENTION;
+    if (kind != LLMPERF_KIND_GEMM && !attention)
+        return;
+    if (rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_FILL] = rng_log(r, 1, 1000);
+    if (rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_SETTLE] = rng_real(r, 0, 1);
+    if (rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_PASSES] = rng_real(r, 0, 4);
+    if (rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_LOOP] = rng_log(r, 1e-8, 1e-5);
+    if (!attention && rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_TILE] = rng_real(r, 0, 1);
+    if (attention && rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_SCORE] = rng_log(r, 1, 500);
+    if (attention && rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_HEAD] = rng_log(r, 1e-8, 1e-5);
+}
+
+/* A fit for most (kind, regime, dtype); extend is joined from prefill and decode. `refined`: with
+ * the terms that are not proportional to flop or bytes. */
+static inline void random_calib(rng *r, double best, bool refined, llmperf_calib *ret_calib)
 {
     llmperf_calib_init(ret_calib);
     snprintf(ret_calib->name, sizeof ret_calib->name, "random");
@@ -380,6 +414,8 @@ static inline void random_calib(rng *r, double best, llmperf_calib *ret_calib)
                 rng_chance(r, 0.1))
                 continue;
             llmperf_calib_entry entry = random_entry(r, (llmperf_op_kind)kind, best);
+            if (refined)
+                refine_entry(r, (llmperf_op_kind)kind, &entry);
             llmperf_calib_set(ret_calib, (llmperf_op_kind)kind, (llmperf_regime)regime, 0, &entry,
                               NULL);
             uint8_t at = ret_calib->index[kind][regime][0];

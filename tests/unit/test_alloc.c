@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Out of memory at every single point: each scenario runs once to count its allocations, then once
- * for each of them with that one failing, and once with that one and all later ones failing. It must
+ * Out of memory at every single point: each scenario runs once to count its allocations, then for
+ * each of them with that one failing, and again with that one and all later ones failing. It must
  * return LLMPERF_E_MEMORY (or the full result, where it can do without), crash nowhere and leave no
  * block behind.
  *
@@ -49,7 +49,13 @@ static void *counted(void *memory)
     return memory;
 }
 
-void *malloc(size_t size) { return fails_now() ? NULL : counted(__libc_malloc(size)); }
+/* Seen by the libraries too, although the build hides symbols by default. */
+#pragma GCC visibility push(default)
+
+void *malloc(size_t size)
+{
+    return fails_now() ? NULL : counted(__libc_malloc(size));
+}
 
 void *calloc(size_t count, size_t size)
 {
@@ -75,6 +81,8 @@ void free(void *memory)
     __libc_free(memory);
 }
 
+#pragma GCC visibility pop
+
 /* ---- what is run ---- */
 
 static llmperf_model model;
@@ -91,7 +99,7 @@ static union result {
     llmperf_hw hw;
     llmperf_calib calib;
     char path[LLMPERF_PATH_MAX];
-    char text[1 << 20];
+    char text[1 << 18];
 } result;
 
 static llmperf_status load_model(llmperf_error *error)

@@ -68,8 +68,7 @@ Test(case, defaults)
 Test(case, context_is_the_middle_of_the_generation)
 {
     llmperf_model model = toy_model();
-    llmperf_case c =
-        init(&model, NULL, &(llmperf_workload){.prompt = 100, .generate = 7});
+    llmperf_case c = init(&model, NULL, &(llmperf_workload){.prompt = 100, .generate = 7});
     cr_expect(c.workload.context == 103);
     c = init(&model, NULL, &(llmperf_workload){.context = 0, .has_context = true});
     cr_expect(c.workload.context == 0);
@@ -189,7 +188,8 @@ Test(case, tp_beyond_the_domain_goes_over_nodes_or_pcie)
     init(&model, &hw, &(llmperf_workload){.tp = 16});
     hw.nodes = (llmperf_link){0};
     hw.pcie = (llmperf_link){.kind = "pcie", .bytes_per_s = 1e8, .latency_s = 1e-5};
-    init(&model, &hw, &(llmperf_workload){.tp = 16});
+    hw.link.domain = 2; /* a bridge between two cards of a host */
+    init(&model, &hw, &(llmperf_workload){.tp = 4});
     hw.link = hw.pcie = (llmperf_link){0};
     text = refusal(&model, &hw, &(llmperf_workload){.tp = 2}, LLMPERF_E_UNSUPPORTED);
     cr_expect(strstr(text, "neither link nor pcie") != NULL, "%s", text);
@@ -204,8 +204,8 @@ Test(case, no_usable_peak_is_unsupported)
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP16] = 1e12;
     hw.peak_flop_per_s[LLMPERF_DTYPE_INT8] = 2e12;
     const char *text = refusal(&model, &hw, &(llmperf_workload){0}, LLMPERF_E_UNSUPPORTED);
-    cr_expect(strstr(text, "toy-gpu has no peak that holds weights of bf16 with bf16") != NULL, "%s",
-              text);
+    cr_expect(strstr(text, "toy-gpu has no peak that holds weights of bf16 with bf16") != NULL,
+              "%s", text);
     cr_expect(strstr(text, "fp16, int8") != NULL, "%s", text);
 }
 

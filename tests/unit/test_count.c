@@ -44,30 +44,33 @@ Test(count, gpt2)
  * last norm 4,096. */
 Test(count, llama_2_7b)
 {
-    expect_params("{\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 11008, "
-                  "\"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"vocab_size\": 32000, "
-                  "\"max_position_embeddings\": 4096, \"num_key_value_heads\": 32, "
-                  "\"tie_word_embeddings\": false, \"torch_dtype\": \"float16\"}",
-                  6738415616);
+    expect_params(
+        "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 11008, "
+        "\"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"vocab_size\": 32000, "
+        "\"max_position_embeddings\": 4096, \"num_key_value_heads\": 32, "
+        "\"tie_word_embeddings\": false, \"torch_dtype\": \"float16\"}",
+        6738415616);
 }
 
 /* 2*32000*8192; a layer: 8192^2*2 + 2*8192*1024 + 3*8192*28672 + 2*8192 = 855,654,400, times 80. */
 Test(count, llama_2_70b)
 {
-    expect_params("{\"model_type\": \"llama\", \"hidden_size\": 8192, \"intermediate_size\": 28672, "
-                  "\"num_attention_heads\": 64, \"num_hidden_layers\": 80, \"vocab_size\": 32000, "
-                  "\"num_key_value_heads\": 8, \"tie_word_embeddings\": false}",
-                  68976648192);
+    expect_params(
+        "{\"model_type\": \"llama\", \"hidden_size\": 8192, \"intermediate_size\": 28672, "
+        "\"num_attention_heads\": 64, \"num_hidden_layers\": 80, \"vocab_size\": 32000, "
+        "\"num_key_value_heads\": 8, \"tie_word_embeddings\": false}",
+        68976648192);
 }
 
 /* 2*128256*4096 = 1,050,673,152; a layer: 4096^2*2 + 2*4096*1024 + 3*4096*14336 + 8192
  * = 218,112,000, times 32; 4,096. */
 Test(count, llama_3_1_8b)
 {
-    expect_params("{\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 14336, "
-                  "\"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"vocab_size\": 128256, "
-                  "\"num_key_value_heads\": 8, \"tie_word_embeddings\": false}",
-                  8030261248);
+    expect_params(
+        "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"intermediate_size\": 14336, "
+        "\"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"vocab_size\": 128256, "
+        "\"num_key_value_heads\": 8, \"tie_word_embeddings\": false}",
+        8030261248);
 }
 
 /* 128256*2048 (tied) + 16 * (2048^2*2 + 2*2048*512 + 3*2048*8192 + 4096) + 2048 */
@@ -104,10 +107,11 @@ Test(count, opt_350m_projects_its_embedding)
  * 3584 + 1024 + norms 7168 = 233,057,792, times 28; 3,584. */
 Test(count, qwen2_7b_has_qkv_biases)
 {
-    expect_params("{\"model_type\": \"qwen2\", \"hidden_size\": 3584, \"intermediate_size\": 18944, "
-                  "\"num_attention_heads\": 28, \"num_hidden_layers\": 28, \"vocab_size\": 152064, "
-                  "\"num_key_value_heads\": 4, \"tie_word_embeddings\": false}",
-                  7615616512);
+    expect_params(
+        "{\"model_type\": \"qwen2\", \"hidden_size\": 3584, \"intermediate_size\": 18944, "
+        "\"num_attention_heads\": 28, \"num_hidden_layers\": 28, \"vocab_size\": 152064, "
+        "\"num_key_value_heads\": 4, \"tie_word_embeddings\": false}",
+        7615616512);
 }
 
 /* 151936*896 tied + 24 * (896^2*2 + 2*896*128 + 3*896*4864 + 896 + 256 + 1792) + 896 */
@@ -129,7 +133,7 @@ Test(count, qwen3_0_6b_has_heads_wider_than_the_model)
                   596049920);
 }
 
-/* 2*32000*4096 + 32 * (4096^2*2 + 2*4096*1024 + 3*4096*14336 + 8192) + 4096; the window adds none */
+/* 2*32000*4096 + 32 * (4096^2*2 + 2*4096*1024 + 3*4096*14336 + 8192) + 4096; windows add none */
 Test(count, mistral_7b)
 {
     expect_params("{\"model_type\": \"mistral\", \"hidden_size\": 4096, "
@@ -142,10 +146,11 @@ Test(count, mistral_7b)
 /* 256000*2048 tied + 18 * (2*2048*2048 + 2*2048*256 + 3*2048*16384 + 4096) + 2048 */
 Test(count, gemma_2b_is_mqa)
 {
-    expect_params("{\"model_type\": \"gemma\", \"hidden_size\": 2048, \"intermediate_size\": 16384, "
-                  "\"num_attention_heads\": 8, \"num_hidden_layers\": 18, \"vocab_size\": 256000, "
-                  "\"num_key_value_heads\": 1, \"head_dim\": 256}",
-                  2506172416);
+    expect_params(
+        "{\"model_type\": \"gemma\", \"hidden_size\": 2048, \"intermediate_size\": 16384, "
+        "\"num_attention_heads\": 8, \"num_hidden_layers\": 18, \"vocab_size\": 256000, "
+        "\"num_key_value_heads\": 1, \"head_dim\": 256}",
+        2506172416);
 }
 
 /* 256000*3584 tied + 42 * (2*3584*4096 + 2*3584*2048 + 3*3584*14336 + 4*3584) + 3584 */
@@ -311,8 +316,8 @@ Test(count, memory_by_hand)
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
     hw.memory_bytes = 2e9;
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.batch = 2, .prompt = 5,
-                                                              .generate = 3});
+    llmperf_case c =
+        case_on(&model, &hw, &(llmperf_workload){.batch = 2, .prompt = 5, .generate = 3});
     llmperf_memory m;
     llmperf_memory_of(&c, &m);
     cr_expect(m.weight_bytes == 3312);
@@ -398,8 +403,8 @@ Test(count, limits_are_the_last_that_fit)
         } else if (m.max_batch < 1 << 23) {
             if (!fits_at(&model, &hw, w, m.max_batch, w.prompt) ||
                 fits_at(&model, &hw, w, m.max_batch + 1, w.prompt))
-                cr_assert(false, "case %d: max_batch %" PRId64 " is not the last: %s", i, m.max_batch,
-                         describe_case(&c));
+                cr_assert(false, "case %d: max_batch %" PRId64 " is not the last: %s", i,
+                          m.max_batch, describe_case(&c));
             batches++;
         }
         int64_t longest = m.max_context_tokens;
@@ -407,15 +412,15 @@ Test(count, limits_are_the_last_that_fit)
             if (!fits_at(&model, &hw, w, w.batch, longest - w.generate) ||
                 fits_at(&model, &hw, w, w.batch, longest + 1 - w.generate))
                 cr_assert(false, "case %d: max_context %" PRId64 " is not the last: %s", i, longest,
-                         describe_case(&c));
+                          describe_case(&c));
             contexts++;
         }
         if (m.fits != (m.max_batch >= w.batch))
             cr_assert(false, "case %d: fits %d, max_batch %" PRId64 ": %s", i, m.fits, m.max_batch,
-                     describe_case(&c));
+                      describe_case(&c));
         if (m.fits && m.max_context_tokens < w.prompt + w.generate)
-            cr_assert(false, "case %d: fits, but the longest context is %" PRId64 ": %s", i, longest,
-                     describe_case(&c));
+            cr_assert(false, "case %d: fits, but the longest context is %" PRId64 ": %s", i,
+                      longest, describe_case(&c));
     }
     cr_expect(batches > CASES(400) && contexts > CASES(400), "%d %d", batches, contexts);
 }
@@ -431,8 +436,13 @@ Test(count, longest_context_is_the_longest_where_short_prompts_need_more)
 {
     llmperf_model model = llama_like("wide", 1, 4096, 4, 1, 16, 16384, 100000);
     llmperf_hw hw = toy_hw();
-    llmperf_workload w = {.batch = 1000, .prompt = 64, .generate = 1, .chunk = 8192,
-                          .memory_utilization = 1, .has_reserve = true, .kv_block = 1};
+    llmperf_workload w = {.batch = 1000,
+                          .prompt = 64,
+                          .generate = 1,
+                          .chunk = 8192,
+                          .memory_utilization = 1,
+                          .has_reserve = true,
+                          .kv_block = 1};
     llmperf_case c = case_on(&model, &hw, &w);
     hw.memory_bytes = llmperf_weight_bytes(&c) + 0.9e9;
     llmperf_memory m;

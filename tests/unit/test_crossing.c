@@ -171,8 +171,8 @@ Test(crossing, a_long_context_never_crosses)
     llmperf_model model = square();
     llmperf_hw hw = h100();
     static llmperf_crossings all;
-    llmperf_case c = case_on(&model, &hw, NULL,
-                             &(llmperf_workload){.context = 100000, .has_context = true});
+    llmperf_case c =
+        case_on(&model, &hw, NULL, &(llmperf_workload){.context = 100000, .has_context = true});
     llmperf_crossings_of(&c, NULL, &all);
     cr_expect(all.dense.exists);
     cr_expect(!all.step.exists && strstr(all.step.why, "KV") != NULL, "%s", all.step.why);
@@ -206,9 +206,9 @@ static balance balance_at(const llmperf_case *c, int64_t batch)
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
     llmperf_total t;
     llmperf_step(c, &s, 1, NULL, NULL, &t);
-    return (balance){
-        .dense = t.group_compute_s[LLMPERF_GROUP_DENSE] / t.group_memory_s[LLMPERF_GROUP_DENSE],
-        .step = t.compute_s / t.memory_s};
+    return (balance){.dense = t.group_compute_s[LLMPERF_GROUP_DENSE] /
+                              t.group_memory_s[LLMPERF_GROUP_DENSE],
+                     .step = t.compute_s / t.memory_s};
 }
 
 static void compare(const char *what, int number, const llmperf_case *c, llmperf_crossing got,
@@ -236,8 +236,10 @@ static void compare(const char *what, int number, const llmperf_case *c, llmperf
         balance at = balance_at(c, b);
         double here = dense ? at.dense : at.step;
         if (here > 1 + rounding)
-            cr_assert(false, "case %d %s: batch %" PRId64 " is compute-bound (%.12g), said %" PRId64
-                      ": %s", number, what, b, here, got.exists ? got.batch : 0, describe_case(c));
+            cr_assert(false,
+                      "case %d %s: batch %" PRId64 " is compute-bound (%.12g), said %" PRId64
+                      ": %s",
+                      number, what, b, here, got.exists ? got.batch : 0, describe_case(c));
     }
     if (!got.exists) {
         balance at = balance_at(c, (int64_t)1 << 30);
@@ -265,7 +267,7 @@ static void compare_random(uint64_t seed, bool calibrated)
             w.has_context = true;
             w.context = rng_int(&r, 0, 50);
         }
-        random_calib(&r, 1.05, &calib);
+        random_calib(&r, 1.05, false, &calib);
         llmperf_case c = case_on(&model, &hw, calibrated ? &calib : NULL, &w);
         llmperf_crossings_of(&c, c.calib, &all);
         compare("dense", i, &c, all.dense, true);
@@ -280,9 +282,15 @@ static void compare_random(uint64_t seed, bool calibrated)
     cr_expect(dense > CASES(400) && step > CASES(50), "%d %d", dense, step);
 }
 
-Test(crossing, model_equals_trying_every_batch) { compare_random(22, false); }
+Test(crossing, model_equals_trying_every_batch)
+{
+    compare_random(22, false);
+}
 
-Test(crossing, calibrated_model_equals_trying_every_batch) { compare_random(23, true); }
+Test(crossing, calibrated_model_equals_trying_every_batch)
+{
+    compare_random(23, true);
+}
 
 /* The calibrated form is the datasheet's with e_c P and e_m BW; t0, serial and p do not enter. */
 Test(crossing, calibration_scales_peak_and_bandwidth)
@@ -302,8 +310,7 @@ Test(crossing, calibration_scales_peak_and_bandwidth)
                                 &entry, NULL) == LLMPERF_OK);
     llmperf_case c = case_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, &calib, &all);
-    llmperf_crossing want =
-        llmperf_gemm_crossing(4096, 4096, 2, 2, 0.8 * 989.4e12, 0.9 * 3.35e12);
+    llmperf_crossing want = llmperf_gemm_crossing(4096, 4096, 2, 2, 0.8 * 989.4e12, 0.9 * 3.35e12);
     llmperf_crossing got = find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing;
     /* R = 262.527: 1/R - 2/4096 = 0.00332085: 301.1 */
     expect_crossing(got, 301.1, 0.05, 302);

@@ -11,8 +11,8 @@ Test(dtype, effective_bits)
         const char *name;
         double bits;
     } rows[] = {
-        {"fp64", 64},   {"fp32", 32},   {"tf32", 32},      {"bf16", 16},  {"fp16", 16},
-        {"fp8", 8},     {"int8", 8},    {"int4", 4},       {"fp6", 6},    {"nvfp4", 4.5},
+        {"fp64", 64},    {"fp32", 32},  {"tf32", 32},  {"bf16", 16}, {"fp16", 16},
+        {"fp8", 8},      {"int8", 8},   {"int4", 4},   {"fp6", 6},   {"nvfp4", 4.5},
         {"mxfp4", 4.25}, {"q8_0", 8.5}, {"q4_0", 4.5},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -46,17 +46,28 @@ Test(dtype, spellings)
         const char *text;
         llmperf_dtype want;
     } rows[] = {
-        {"bfloat16", LLMPERF_DTYPE_BF16},      {"torch.bfloat16", LLMPERF_DTYPE_BF16},
-        {"BF16", LLMPERF_DTYPE_BF16},          {"float16", LLMPERF_DTYPE_FP16},
-        {"torch.float16", LLMPERF_DTYPE_FP16}, {"half", LLMPERF_DTYPE_FP16},
-        {"f16", LLMPERF_DTYPE_FP16},           {"F32", LLMPERF_DTYPE_FP32},
-        {"float32", LLMPERF_DTYPE_FP32},       {"float", LLMPERF_DTYPE_FP32},
-        {"float64", LLMPERF_DTYPE_FP64},       {"double", LLMPERF_DTYPE_FP64},
-        {"float8_e4m3fn", LLMPERF_DTYPE_FP8},  {"torch.float8_e5m2", LLMPERF_DTYPE_FP8},
-        {"fp8_e4m3", LLMPERF_DTYPE_FP8},       {"F8_E4M3", LLMPERF_DTYPE_FP8},
-        {"fp4", LLMPERF_DTYPE_NVFP4},          {"NVFP4", LLMPERF_DTYPE_NVFP4},
-        {"mxfp4", LLMPERF_DTYPE_MXFP4},        {"w8a8", LLMPERF_DTYPE_INT8},
-        {"i8", LLMPERF_DTYPE_INT8},            {"Q8_0", LLMPERF_DTYPE_Q8_0},
+        {"bfloat16", LLMPERF_DTYPE_BF16},
+        {"torch.bfloat16", LLMPERF_DTYPE_BF16},
+        {"BF16", LLMPERF_DTYPE_BF16},
+        {"float16", LLMPERF_DTYPE_FP16},
+        {"torch.float16", LLMPERF_DTYPE_FP16},
+        {"half", LLMPERF_DTYPE_FP16},
+        {"f16", LLMPERF_DTYPE_FP16},
+        {"F32", LLMPERF_DTYPE_FP32},
+        {"float32", LLMPERF_DTYPE_FP32},
+        {"float", LLMPERF_DTYPE_FP32},
+        {"float64", LLMPERF_DTYPE_FP64},
+        {"double", LLMPERF_DTYPE_FP64},
+        {"float8_e4m3fn", LLMPERF_DTYPE_FP8},
+        {"torch.float8_e5m2", LLMPERF_DTYPE_FP8},
+        {"fp8_e4m3", LLMPERF_DTYPE_FP8},
+        {"F8_E4M3", LLMPERF_DTYPE_FP8},
+        {"fp4", LLMPERF_DTYPE_NVFP4},
+        {"NVFP4", LLMPERF_DTYPE_NVFP4},
+        {"mxfp4", LLMPERF_DTYPE_MXFP4},
+        {"w8a8", LLMPERF_DTYPE_INT8},
+        {"i8", LLMPERF_DTYPE_INT8},
+        {"Q8_0", LLMPERF_DTYPE_Q8_0},
         {"Q4_0", LLMPERF_DTYPE_Q4_0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -66,9 +77,17 @@ Test(dtype, spellings)
 
 Test(dtype, what_is_no_dtype)
 {
-    static const char *const rows[] = {"", "none", "bf17", "b f16", "bf16 ", " bf16", "torch.",
+    static const char *const rows[] = {"",
+                                       "none",
+                                       "bf17",
+                                       "b f16",
+                                       "bf16 ",
+                                       " bf16",
+                                       "torch.",
                                        "float16float16float16float16float16float16",
-                                       "torch.torch.float16", "16", "auto"};
+                                       "torch.torch.float16",
+                                       "16",
+                                       "auto"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect(llmperf_dtype_parse(rows[i]) == LLMPERF_DTYPE_NONE, "'%s' is read as %s", rows[i],
                   llmperf_dtype_name(llmperf_dtype_parse(rows[i])));
@@ -98,12 +117,23 @@ static void expect_choices(const llmperf_hw *hw, const choice *rows, size_t coun
 Test(dtype, arithmetic_on_hopper)
 {
     static const choice rows[] = {
-        {"bf16", "bf16", "bf16"},   {"int4", "bf16", "bf16"},  {"fp8", "bf16", "bf16"},
-        {"fp8", "fp8", "fp8"},      {"nvfp4", "nvfp4", "fp8"}, {"nvfp4", "fp8", "fp8"},
-        {"mxfp4", "bf16", "bf16"},  {"int8", "int8", "int8"},  {"int4", "int8", "int8"},
-        {"int8", "bf16", "bf16"},   {"q8_0", "fp16", "fp16"},  {"q4_0", "bf16", "bf16"},
-        {"fp16", "fp16", "fp16"},   {"tf32", "tf32", "tf32"},  {"fp32", "fp32", "fp32"},
-        {"fp32", "bf16", "fp32"},   {"int4", "fp8", "fp8"},
+        {"bf16", "bf16", "bf16"},
+        {"int4", "bf16", "bf16"},
+        {"fp8", "bf16", "bf16"},
+        {"fp8", "fp8", "fp8"},
+        {"nvfp4", "nvfp4", "fp8"},
+        {"nvfp4", "fp8", "fp8"},
+        {"mxfp4", "bf16", "bf16"},
+        {"int8", "int8", "int8"},
+        {"int4", "int8", "int8"},
+        {"int8", "bf16", "bf16"},
+        {"q8_0", "fp16", "fp16"},
+        {"q4_0", "bf16", "bf16"},
+        {"fp16", "fp16", "fp16"},
+        {"tf32", "tf32", "tf32"},
+        {"fp32", "fp32", "fp32"},
+        {"fp32", "bf16", "fp32"},
+        {"int4", "fp8", "fp8"},
         /* 8 exponent bits of the one, 11 mantissa bits of the other */
         {"fp16", "bf16", "tf32"},
         /* the peak table of the test has no fp64 */
@@ -116,8 +146,8 @@ Test(dtype, arithmetic_on_hopper)
 Test(dtype, arithmetic_on_ampere_has_no_fp8)
 {
     static const choice rows[] = {
-        {"fp8", "fp8", "bf16"},     {"nvfp4", "nvfp4", "bf16"}, {"fp8", "fp16", "fp16"},
-        {"int4", "int4", "int4"},   {"int8", "int8", "int8"},   {"int4", "bf16", "bf16"},
+        {"fp8", "fp8", "bf16"},   {"nvfp4", "nvfp4", "bf16"}, {"fp8", "fp16", "fp16"},
+        {"int4", "int4", "int4"}, {"int8", "int8", "int8"},   {"int4", "bf16", "bf16"},
         {"fp8", "int8", "bf16"},
     };
     llmperf_hw hw = a100();
@@ -139,7 +169,9 @@ Test(dtype, arithmetic_on_volta_has_no_bf16)
 Test(dtype, arithmetic_without_a_part)
 {
     static const choice rows[] = {
-        {"bf16", "bf16", "bf16"}, {"nvfp4", "nvfp4", "nvfp4"}, {"fp64", "bf16", "fp64"},
+        {"bf16", "bf16", "bf16"},
+        {"nvfp4", "nvfp4", "nvfp4"},
+        {"fp64", "bf16", "fp64"},
         {"int4", "int4", "int4"},
     };
     EXPECT_CHOICES(NULL, rows);
@@ -158,8 +190,8 @@ Test(dtype, arithmetic_is_never_narrower_than_its_operands)
         bool symmetric = got == llmperf_compute_dtype(&hw, b, a);
         /* block formats are judged by their elements */
         double widest = floor(fmax(llmperf_dtype_bits(a), llmperf_dtype_bits(b)));
-        bool wide = got == LLMPERF_DTYPE_NONE || (hw.peak_flop_per_s[got] > 0 &&
-                                                  ceil(llmperf_dtype_bits(got)) >= widest);
+        bool wide = got == LLMPERF_DTYPE_NONE ||
+                    (hw.peak_flop_per_s[got] > 0 && ceil(llmperf_dtype_bits(got)) >= widest);
         if (!symmetric || !wide)
             cr_assert(false, "%s with %s: %s", llmperf_dtype_name(a), llmperf_dtype_name(b),
                       llmperf_dtype_name(got));

@@ -21,7 +21,10 @@ static llmperf_explanation explanation;
 static llmperf_workload asked;
 static char what[6000]; /* the case, for messages */
 
-static bool close_to(double got, double want) { return is_near(got, want, 1e-12); }
+static bool close_to(double got, double want)
+{
+    return is_near(got, want, 1e-12);
+}
 
 static llmperf_status explain(const char *name, llmperf_error *error)
 {
@@ -73,8 +76,9 @@ static void expect_sound(const char *name)
     for (int i = 0; i < x->step_count; i++) {
         expect_line(name, &x->steps[i]);
         if (x->steps[i].formula[0])
-            cr_expect(close_to(x->steps[i].evaluated, x->steps[i].value), "%s, %s: %.17g, %.17g; %s",
-                      name, x->steps[i].name, x->steps[i].evaluated, x->steps[i].value, what);
+            cr_expect(close_to(x->steps[i].evaluated, x->steps[i].value),
+                      "%s, %s: %.17g, %.17g; %s", name, x->steps[i].name, x->steps[i].evaluated,
+                      x->steps[i].value, what);
     }
     double sum = 0;
     for (int i = 0; i < x->term_count; i++) {
@@ -100,8 +104,9 @@ static void expect_value(const char *name, double want)
     llmperf_status status = explain(name, &error);
     cr_assert(status == LLMPERF_OK, "%s: %.200s; %s", name, error.text, what);
     cr_assert(explanation.exists, "%s: %s; %s", name, explanation.why, what);
-    cr_assert(close_to(explanation.result.value, want), "%s is explained as %.17g, predicted %.17g; %s",
-              name, explanation.result.value, want, what);
+    cr_assert(close_to(explanation.result.value, want),
+              "%s is explained as %.17g, predicted %.17g; %s", name, explanation.result.value, want,
+              what);
     expect_sound(name);
 }
 
@@ -179,8 +184,8 @@ static void expect_prediction(void)
     cr_assert_eq(llmperf_predict(&c, &prediction, &error), LLMPERF_OK, "%s", error.text);
     cr_assert_eq(llmperf_write_prediction(out, "json", &prediction, NULL, &error), LLMPERF_OK);
     fclose(out);
-    cr_assert_eq(doc_load_text("prediction.json", text, size, &document, &error), LLMPERF_OK,
-                 "%s", error.text);
+    cr_assert_eq(doc_load_text("prediction.json", text, size, &document, &error), LLMPERF_OK, "%s",
+                 error.text);
     walk("", doc_root(document));
     doc_free(document);
     free(text);
@@ -196,19 +201,31 @@ static void expect_prediction(void)
     }
 }
 
-/* Operators too: the time is the engine's, and every formula gives its step's value. */
+/* Operators too: each launch takes the engine's time, and all of a name add up to its term of a
+ * step; every formula gives its step's value. */
 static void expect_operators(void)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(&c, c.workload.batch, c.workload.context);
     int count = llmperf_emit(&c, &segment, 1, ops);
-    bool done[LLMPERF_OP_COUNT] = {false};
-    for (int i = 0; i < count; i++) {
-        const char *name = llmperf_op_name((llmperf_op_id)ops[i].id);
-        if (done[ops[i].id] || ops[i].repeat == 0)
-            continue;
-        done[ops[i].id] = true;
-        expect_value(name, llmperf_time_op(&ops[i], c.hw, c.calib, NULL, NULL));
+    double total[LLMPERF_OP_COUNT] = {0};
+    for (int i = 0; i < count; i++)
+        total[ops[i].id] += ops[i].repeat * llmperf_time_op(&ops[i], c.hw, c.calib, NULL, NULL);
+    for (int i = 0; i < LLMPERF_OP_COUNT; i++) {
+        const char *name = llmperf_op_name((llmperf_op_id)i);
+        double sum = 0;
+        for (int which = 1; total[i] > 0; which++) {
+            char one[64];
+            snprintf(one, sizeof one, "%s:%d", name, which);
+            if (explain(one, NULL) != LLMPERF_OK)
+                break;
+            expect_sound(one);
+            const llmperf_explain_line *last = &explanation.steps[explanation.step_count - 1];
+            cr_assert_str_eq(last->name, "all launches");
+            sum += last->value;
+        }
+        cr_expect(close_to(sum, total[i]), "%s: launches of %.17g s, the engine's %.17g; %s", name,
+                  sum, total[i], what);
     }
 }
 
@@ -233,7 +250,7 @@ Test(explain, agrees_with_every_number_of_random_predictions)
         set_targets(&r);
         bool calibrated = rng_chance(&r, 0.3);
         if (calibrated)
-            random_calib(&r, 1, &calib);
+            random_calib(&r, 1, rng_chance(&r, 0.5), &calib);
         llmperf_status status =
             llmperf_case_init(&c, &model, &hw, calibrated ? &calib : NULL, &asked, &error);
         if (status == LLMPERF_E_UNSUPPORTED) /* no peak for these formats */
@@ -273,10 +290,12 @@ Test(explain, agrees_with_every_number_of_real_models)
             continue;
         hw = h100();
         hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 66.9e12;
-        asked = (llmperf_workload){
-            .batch = rng_int(&r, 1, 100), .prompt = rng_int(&r, 1, 9000),
-            .moe_skew = rng_chance(&r, 0.2) ? 0.5 : 0, .unfused = rng_chance(&r, 0.2),
-            .query = rng_chance(&r, 0.3) ? 4 : 0, .tp = rng_chance(&r, 0.5) ? 4 : 0};
+        asked = (llmperf_workload){.batch = rng_int(&r, 1, 100),
+                                   .prompt = rng_int(&r, 1, 9000),
+                                   .moe_skew = rng_chance(&r, 0.2) ? 0.5 : 0,
+                                   .unfused = rng_chance(&r, 0.2),
+                                   .query = rng_chance(&r, 0.3) ? 4 : 0,
+                                   .tp = rng_chance(&r, 0.5) ? 4 : 0};
         set_targets(&r);
         if (!tp_is_legal(&model, asked.tp ? asked.tp : 1))
             asked.tp = 0;
@@ -327,8 +346,7 @@ Test(explain, writes_the_kv_cache_as_on_paper)
     take_example();
     /* 2560 tokens are 160 blocks of 16; 2 * 64 * 2560 * 32 * 8 * 128 * 2 */
     expect_value("memory.kv_bytes", 21474836480.0);
-    cr_expect_str_eq(explanation.result.formula,
-                     "2 b block ceil((s + g) / block) layers n_kv d c");
+    cr_expect_str_eq(explanation.result.formula, "2 b block ceil((s + g) / block) layers n_kv d c");
     cr_expect_str_eq(explanation.result.numbers,
                      "2 * 64 * 16 * ceil((2048 + 512) / 16) * 32 * 8 * 128 * 2");
     cr_expect_eq(explanation.result.unit, LLMPERF_UNIT_BYTES);
@@ -434,9 +452,17 @@ Test(explain, refuses_unknown_and_ambiguous_names)
     cr_expect_eq(explain("weight_bytes", &error), LLMPERF_E_USAGE);
     cr_expect_str_eq(error.text,
                      "'weight_bytes' is ambiguous: model.weight_bytes, memory.weight_bytes");
-    static const char *const wrong[] = {"",         "attn.scores", "attn.qkv:9", "attn.qkv:x",
-                                        "memory",   "tpot_s.exact", "kv_bytes.low", ".",
-                                        "attn.out.", "compute_bound_batch.norm"};
+    static const char *const wrong[] = {"",
+                                        "attn.scores",
+                                        "attn.qkv:9",
+                                        "attn.qkv:x",
+                                        "memory",
+                                        "tpot_s.exact",
+                                        "kv_bytes.low",
+                                        ".",
+                                        "attn.out.",
+                                        "compute_bound_batch.norm",
+                                        "compute_bound_batch.datasheet.per_op.*"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         cr_expect_eq(explain(wrong[i], NULL), LLMPERF_E_USAGE, "%s", wrong[i]);
     char longer[300];
@@ -451,7 +477,7 @@ Test(explain, counts_without_hardware)
     take_example();
     cr_assert_eq(llmperf_case_init(&c, &model, NULL, NULL, &asked, NULL), LLMPERF_OK);
     expect_value("model.kv_bytes_per_token", 131072); /* 2 * 32 * 8 * 128 * 2 */
-    expect_value("attn.qkv", 2.0 * 64 * 6144 * 4096);
+    expect_value("attn.qkv", 2.0 * 64 * 6144 * 4096); /* flop */
     cr_expect_eq(explanation.result.unit, LLMPERF_UNIT_FLOP);
     cr_expect_eq(explain("tpot_s", &error), LLMPERF_E_USAGE);
     cr_expect_str_eq(error.text, "'tpot_s' needs HARDWARE behind the model");
@@ -478,9 +504,8 @@ static char *written(const char *format, bool list)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     cr_assert(out);
-    llmperf_status status = list
-                                ? llmperf_write_explain_list(out, format, NULL, NULL)
-                                : llmperf_write_explanation(out, format, &explanation, NULL, NULL);
+    llmperf_status status = list ? llmperf_write_explain_list(out, format, NULL, NULL)
+                                 : llmperf_write_explanation(out, format, &explanation, NULL, NULL);
     cr_assert_eq(status, LLMPERF_OK);
     fclose(out);
     return text;
@@ -488,8 +513,12 @@ static char *written(const char *format, bool list)
 
 Test(explain, text_stays_within_80_columns)
 {
-    static const char *const names[] = {"tpot_s", "memory.kv_bytes", "attn.core", "model.params",
-                                        "compute_bound_batch.dense", "memory.activation_bytes",
+    static const char *const names[] = {"tpot_s",
+                                        "memory.kv_bytes",
+                                        "attn.core",
+                                        "model.params",
+                                        "compute_bound_batch.dense",
+                                        "memory.activation_bytes",
                                         "batching.attention_takes_frac"};
     take_example();
     for (size_t i = 0; i <= sizeof names / sizeof *names; i++) {
@@ -526,8 +555,9 @@ Test(explain, json_is_json_and_says_the_same)
     doc_free(document);
     free(text);
     text = written("csv", false);
-    cr_expect(strncmp(text, "part,name,formula,numbers,value,unit,meaning,origin,source,confidence,"
-                            "assumed\nresult,memory.kv_bytes,",
+    cr_expect(strncmp(text,
+                      "part,name,formula,numbers,value,unit,meaning,origin,source,confidence,"
+                      "assumed\nresult,memory.kv_bytes,",
                       100) == 0);
     free(text);
     free(written("md", false));

@@ -19,7 +19,8 @@ static void *open_fake(const char *options)
 
 static llmperf_probe gemm_probe(llmperf_dtype dtype, double m, double n, double k)
 {
-    return (llmperf_probe){.kind = LLMPERF_PROBE_OP, .cold = true,
+    return (llmperf_probe){.kind = LLMPERF_PROBE_OP,
+                           .cold = true,
                            .op = llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, m, n, k)};
 }
 
@@ -243,8 +244,10 @@ Test(fake, peaks_are_recovered_within_three_percent)
 {
     for (int seed = 1; seed <= 20; seed++) {
         char options[256];
-        snprintf(options, sizeof options, "bf16=312e12,bandwidth=2.039e12,launch=4e-6,seed=%d,"
-                 "gemm_compute=1,gemm_memory=1,gemm_p=0,serial=0", seed);
+        snprintf(options, sizeof options,
+                 "bf16=312e12,bandwidth=2.039e12,launch=4e-6,seed=%d,"
+                 "gemm_compute=1,gemm_memory=1,gemm_p=0,serial=0",
+                 seed);
         void *handle = open_fake(options);
         llmperf_probe product = gemm_probe(LLMPERF_DTYPE_BF16, 8192, 8192, 8192);
         double rate = product.op.flop / measured(handle, &product);

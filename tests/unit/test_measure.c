@@ -17,8 +17,8 @@ Test(measure, interval_ranks_are_those_of_the_tables)
      * Statistics, gives the same ranks. */
     const struct {
         int count, rank;
-    } rows[] = {{1, 1}, {5, 1}, {6, 1}, {8, 1}, {9, 2}, {10, 2}, {12, 3}, {20, 6}, {100, 40},
-                {2000, 956}};
+    } rows[] = {{1, 1},  {5, 1},  {6, 1},  {8, 1},    {9, 2},
+                {10, 2}, {12, 3}, {20, 6}, {100, 40}, {2000, 956}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_eq(llmperf_interval_rank(rows[i].count), rows[i].rank, "n = %d: %d",
                      rows[i].count, llmperf_interval_rank(rows[i].count));
@@ -124,9 +124,9 @@ Test(measure, drift_is_seen_through_noise_and_noise_is_no_drift)
 /* A backend whose next times, flags and faults a test decides. */
 typedef struct script {
     int calls, reps;
-    double seconds;           /* of a repetition */
-    double wobble;            /* +- share, uniform */
-    double grow;              /* per repetition */
+    double seconds;               /* of a repetition */
+    double wobble;                /* +- share, uniform */
+    double grow;                  /* per repetition */
     int flagged_from, flagged_to; /* calls */
     unsigned flags;
     double slow;              /* factor of flagged calls */
@@ -170,7 +170,7 @@ static llmperf_measurement measure(script *s, const llmperf_measure_options *opt
     return m;
 }
 
-#define QUICK .cool_s = -1
+#define QUICK .simulated = true
 
 Test(measure, ten_repetitions_are_enough_for_a_steady_device)
 {
@@ -202,8 +202,7 @@ Test(measure, short_times_need_five_percent)
 Test(measure, time_out_keeps_what_there_is_and_says_so)
 {
     script s = {.seconds = 0.2, .wobble = 0.5}; /* simulated: the clock hardly moves */
-    llmperf_measurement m =
-        measure(&s, &(llmperf_measure_options){.time_limit_s = 2, QUICK});
+    llmperf_measurement m = measure(&s, &(llmperf_measure_options){.time_limit_s = 2, QUICK});
     cr_expect(m.flags == LLMPERF_SAMPLE_TIMEOUT);
     cr_expect(m.summary.count >= 5 && m.summary.count <= 10, "%d", m.summary.count);
 }
@@ -211,8 +210,7 @@ Test(measure, time_out_keeps_what_there_is_and_says_so)
 Test(measure, one_run_that_takes_all_the_time_is_the_sample)
 {
     script s = {.seconds = 7, .wobble = 0.01};
-    llmperf_measurement m =
-        measure(&s, &(llmperf_measure_options){.time_limit_s = 2, QUICK});
+    llmperf_measurement m = measure(&s, &(llmperf_measure_options){.time_limit_s = 2, QUICK});
     cr_expect_eq(s.calls, 1);
     cr_expect_eq(m.summary.count, 1);
     cr_expect_float_eq(m.summary.median_s, 7, 0.1);
@@ -222,8 +220,12 @@ Test(measure, one_run_that_takes_all_the_time_is_the_sample)
 Test(measure, contention_is_tried_again_and_the_clean_attempt_kept)
 {
     /* calls: 2 warm-ups, then samples; the first attempt's samples are disturbed */
-    script s = {.seconds = 1e-3, .wobble = 0.001, .flagged_from = 3, .flagged_to = 3,
-                .flags = LLMPERF_SAMPLE_CONTENDED, .slow = 1.7};
+    script s = {.seconds = 1e-3,
+                .wobble = 0.001,
+                .flagged_from = 3,
+                .flagged_to = 3,
+                .flags = LLMPERF_SAMPLE_CONTENDED,
+                .slow = 1.7};
     llmperf_measurement m = measure(&s, &(llmperf_measure_options){QUICK});
     cr_expect_eq(m.attempts, 2);
     cr_expect_eq(m.flags, 0);
@@ -232,7 +234,10 @@ Test(measure, contention_is_tried_again_and_the_clean_attempt_kept)
 
 Test(measure, what_stays_throttled_is_accepted_and_flagged)
 {
-    script s = {.seconds = 1e-3, .wobble = 0.001, .flagged_from = 1, .flagged_to = 1 << 20,
+    script s = {.seconds = 1e-3,
+                .wobble = 0.001,
+                .flagged_from = 1,
+                .flagged_to = 1 << 20,
                 .flags = LLMPERF_SAMPLE_THROTTLED};
     llmperf_measurement m = measure(&s, &(llmperf_measure_options){.retries = 3, QUICK});
     cr_expect_eq(m.attempts, 4);
@@ -242,7 +247,10 @@ Test(measure, what_stays_throttled_is_accepted_and_flagged)
 
 Test(measure, a_flag_of_the_warm_up_does_not_count)
 {
-    script s = {.seconds = 1e-3, .wobble = 0.001, .flagged_from = 1, .flagged_to = 2,
+    script s = {.seconds = 1e-3,
+                .wobble = 0.001,
+                .flagged_from = 1,
+                .flagged_to = 2,
                 .flags = LLMPERF_SAMPLE_CONTENDED};
     llmperf_measurement m = measure(&s, &(llmperf_measure_options){QUICK});
     cr_expect_eq(m.attempts, 1);
@@ -252,15 +260,16 @@ Test(measure, a_flag_of_the_warm_up_does_not_count)
 Test(measure, a_drift_that_goes_on_is_flagged_unsteady)
 {
     script s = {.seconds = 1e-3, .wobble = 0.01, .grow = 0.01};
-    llmperf_measurement m = measure(&s, &(llmperf_measure_options){.least = 30, .most = 30,
-                                                                    QUICK});
+    llmperf_measurement m = measure(&s, &(llmperf_measure_options){.least = 30, .most = 30, QUICK});
     cr_expect(m.flags & LLMPERF_SAMPLE_UNSTEADY);
     cr_expect_eq(m.attempts, 3);
 }
 
 Test(measure, retries_can_be_switched_off)
 {
-    script s = {.seconds = 1e-3, .flagged_from = 1, .flagged_to = 1 << 20,
+    script s = {.seconds = 1e-3,
+                .flagged_from = 1,
+                .flagged_to = 1 << 20,
                 .flags = LLMPERF_SAMPLE_CONTENDED};
     llmperf_measurement m = measure(&s, &(llmperf_measure_options){.retries = -1, QUICK});
     cr_expect_eq(m.attempts, 1);
@@ -271,7 +280,8 @@ Test(measure, a_slow_watch_means_company)
 {
     const llmperf_probe watch = {.kind = LLMPERF_PROBE_READ};
     double best = 0;
-    llmperf_measure_options options = {.watch = &watch, .watch_best_s = &best, .retries = -1, QUICK};
+    llmperf_measure_options options = {
+        .watch = &watch, .watch_best_s = &best, .retries = -1, QUICK};
     /* before and after each of two measurements */
     script s = {.seconds = 1e-3, .watch_seconds = {1e-2, 1.05e-2, 1e-2, 1.5e-2}};
     cr_expect_eq(measure(&s, &options).flags, 0);
@@ -321,9 +331,16 @@ Test(measure, measuring_an_operator_and_a_step_agree_on_the_fake)
 {
     void *handle;
     llmperf_measurement one, step;
-    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_FP32, .m = 8, .n = 1024,
-                     .k = 1024, .flop = 2.0 * 8 * 1024 * 1024, .weight_bytes = 4194304,
-                     .bytes = 4194304, .launches = 1, .repeat = 10};
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_FP32,
+                     .m = 8,
+                     .n = 1024,
+                     .k = 1024,
+                     .flop = 2.0 * 8 * 1024 * 1024,
+                     .weight_bytes = 4194304,
+                     .bytes = 4194304,
+                     .launches = 1,
+                     .repeat = 10};
     cr_assert(llmperf_backend_fake()->open(0, "noise=0", &handle, NULL) == LLMPERF_OK);
     cr_assert(llmperf_measure_op(llmperf_backend_fake(), handle, &op, NULL, &one, NULL) ==
               LLMPERF_OK);

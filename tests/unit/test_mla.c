@@ -312,6 +312,10 @@ Test(mla, a_shared_index_is_reused)
               !find_op(ops, count, LLMPERF_OP_INDEX_Q) && !find_op(ops, count, LLMPERF_OP_INDEX_K));
     cr_expect(llmperf_index_bytes_per_token(&model) == 0);
     cr_expect(llmperf_model_params(&model).total == llmperf_model_params(&full).total);
+    model.layers[0].index.heads = 64; /* dimensions of what it does not have change nothing */
+    model.layers[0].index.dim = 128;
+    cr_expect(llmperf_index_bytes_per_token(&model) == 0);
+    cr_expect(llmperf_model_params(&model).total == llmperf_model_params(&full).total);
 }
 
 /* Index arithmetic is 8 bit where the part has it, else the next wider. */

@@ -257,6 +257,9 @@ Test(moe, latent_and_plain_experts_by_hand)
         {LLMPERF_OP_MOE_SHARED_UP, 2, 5, 8, 160, 80, 32, 20},
     };
     expect_rows(ops, count, halves, sizeof halves / sizeof *halves);
+    /* on each of two devices a layer holds attention 8 (4 + 2 + 2) + 4 x 8 = 96, router 32 + 4, the
+     * latents 64, 4 experts of 3 x 4 x 2, a shared one of 2 x 8 x 5, norms 16; outside 40 + 40 + 8 */
+    cr_expect(llmperf_weight_bytes(&c) == 2 * (3 * (96 + 36 + 64 + 96 + 80 + 16) + 88));
 }
 
 /* Active experts' parameters: one expert 3 h f, with biases 2 f + h. */

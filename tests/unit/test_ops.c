@@ -322,24 +322,23 @@ Test(ops, kinds_groups_and_launches)
 Test(ops, unfused_prefill_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c =
-        case_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .unfused = true});
+    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .unfused = true});
     llmperf_segment s = {.sequences = 2, .query = 5, .past = 0, .logits = 2};
     cr_expect(one_op(&c, s, LLMPERF_OP_ATTN_CORE) == NULL);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_ATTN_SCORES);
-    cr_expect(op->flop == 800);            /* 2 d 200 */
-    cr_expect(op->input_bytes == 320);     /* 8 (5*2 + 5*2) 2 */
-    cr_expect(op->output_bytes == 400);    /* 200 scores */
+    cr_expect(op->flop == 800);         /* 2 d 200 */
+    cr_expect(op->input_bytes == 320);  /* 8 (5*2 + 5*2) 2 */
+    cr_expect(op->output_bytes == 400); /* 200 scores */
     cr_expect(op->kv_read_bytes == 0 && op->kv_write_bytes == 160);
     cr_expect(op->bytes == 880 && op->kind == LLMPERF_KIND_ATTENTION);
     op = one_op(&c, s, LLMPERF_OP_ATTN_SOFTMAX);
-    cr_expect(op->flop == 1000);           /* 5 a score */
-    cr_expect(op->bytes == 800);           /* 2 b n q L a */
+    cr_expect(op->flop == 1000); /* 5 a score */
+    cr_expect(op->bytes == 800); /* 2 b n q L a */
     cr_expect(op->kind == LLMPERF_KIND_ELEMENTWISE && op->group == LLMPERF_GROUP_ATTENTION);
     op = one_op(&c, s, LLMPERF_OP_ATTN_VALUES);
     cr_expect(op->flop == 800);
-    cr_expect(op->input_bytes == 560);     /* 8 (5*5 + 5*2) 2 */
-    cr_expect(op->output_bytes == 160);    /* 8 * 5 * 2 * 2 */
+    cr_expect(op->input_bytes == 560);  /* 8 (5*5 + 5*2) 2 */
+    cr_expect(op->output_bytes == 160); /* 8 * 5 * 2 * 2 */
     cr_expect(op->kv_write_bytes == 0 && op->bytes == 720);
 }
 
@@ -438,12 +437,12 @@ Test(ops, tp_beyond_kv_heads_replicates_them)
     cr_expect(one_op(&c, s, LLMPERF_OP_COMM_MLP)->link_bytes == 48);
 }
 
-/* Dense weights int4 (0.5 bytes), KV fp8 (1), activations bf16 (2); embedding and head stay bf16. */
+/* Dense weights int4 (0.5 bytes), KV fp8 (1), activations bf16 (2); embedding, head stay bf16. */
 Test(ops, mixed_formats_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_workload w = {.prompt = 5, .weight_dtype = LLMPERF_DTYPE_INT4,
-                          .kv_dtype = LLMPERF_DTYPE_FP8};
+    llmperf_workload w = {
+        .prompt = 5, .weight_dtype = LLMPERF_DTYPE_INT4, .kv_dtype = LLMPERF_DTYPE_FP8};
     llmperf_case c = case_of(&model, &w);
     llmperf_segment segments[] = {llmperf_decode_segment(&c, 2, 5)};
     static const row rows[] = {
@@ -788,8 +787,11 @@ static void compare_schedule(int64_t batch, int64_t fresh, int64_t cached, int64
                              bool logits_all)
 {
     llmperf_model model = toy_model();
-    llmperf_workload w = {.batch = batch, .prompt = fresh + cached, .cached = cached,
-                          .chunk = chunk, .logits_all = logits_all};
+    llmperf_workload w = {.batch = batch,
+                          .prompt = fresh + cached,
+                          .cached = cached,
+                          .chunk = chunk,
+                          .logits_all = logits_all};
     llmperf_case c = case_of(&model, &w);
     schedule got = {.fresh = fresh, .cached = cached, .logits_all = logits_all}, want = got;
     llmperf_prefill_steps(&c, batch, chunk, count_step, &got);
@@ -800,8 +802,8 @@ static void compare_schedule(int64_t batch, int64_t fresh, int64_t cached, int64
         cr_expect(false,
                   "b %d s %d cached %d chunk %d: steps %g tokens %g pairs %g logits %g, simulated "
                   "%g %g %g %g",
-                  (int)batch, (int)fresh, (int)cached, (int)chunk, got.steps, got.tokens,
-                  got.pairs, got.logits, want.steps, want.tokens, want.pairs, want.logits);
+                  (int)batch, (int)fresh, (int)cached, (int)chunk, got.steps, got.tokens, got.pairs,
+                  got.logits, want.steps, want.tokens, want.pairs, want.logits);
     /* and in closed form */
     int64_t total = batch * fresh;
     double pairs = (double)(batch * (fresh * cached + fresh * (fresh + 1) / 2));

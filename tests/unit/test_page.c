@@ -17,17 +17,16 @@ typedef struct human_row {
 
 #define EXPECT_HUMAN(function, rows)                                                               \
     for (size_t i = 0; i < sizeof(rows) / sizeof *(rows); i++)                                     \
-        cr_expect(strcmp(function((rows)[i].value, buffer), (rows)[i].want) == 0,                  \
-                  #function "(%.17g) is '%s', wanted '%s'", (rows)[i].value, buffer,               \
-                  (rows)[i].want)
+    cr_expect(strcmp(function((rows)[i].value, buffer), (rows)[i].want) == 0,                      \
+              #function "(%.17g) is '%s', wanted '%s'", (rows)[i].value, buffer, (rows)[i].want)
 
 Test(page, times)
 {
     static const human_row rows[] = {
-        {0, "0 ns"},         {4.83e-3, "4.83 ms"}, {1e-6, "1.00 us"},  {9.994e-6, "9.99 us"},
-        {9.996e-6, "10.0 us"}, {123e-9, "123 ns"}, {1, "1.00 s"},      {12.34, "12.3 s"},
-        {0.9994, "999 ms"},  {0.99951, "1.00 s"},  {599, "599 s"},     {600, "10.0 min"},
-        {3600, "60.0 min"},  {7200, "2.00 h"},     {86400, "24.0 h"},
+        {0, "0 ns"},           {4.83e-3, "4.83 ms"}, {1e-6, "1.00 us"}, {9.994e-6, "9.99 us"},
+        {9.996e-6, "10.0 us"}, {123e-9, "123 ns"},   {1, "1.00 s"},     {12.34, "12.3 s"},
+        {0.9994, "999 ms"},    {0.99951, "1.00 s"},  {599, "599 s"},    {600, "10.0 min"},
+        {3600, "60.0 min"},    {7200, "2.00 h"},     {86400, "24.0 h"},
     };
     EXPECT_HUMAN(human_time, rows);
 }
@@ -35,8 +34,8 @@ Test(page, times)
 Test(page, bytes_are_decimal)
 {
     static const human_row rows[] = {
-        {0, "0 B"},          {999, "999 B"},        {1000, "1.00 kB"},   {16.06e9, "16.1 GB"},
-        {131072, "131 kB"},  {80e9, "80.0 GB"},     {1.5e12, "1.50 TB"}, {999.6e6, "1.00 GB"},
+        {0, "0 B"},          {999, "999 B"},          {1000, "1.00 kB"},   {16.06e9, "16.1 GB"},
+        {131072, "131 kB"},  {80e9, "80.0 GB"},       {1.5e12, "1.50 TB"}, {999.6e6, "1.00 GB"},
         {2.5e15, "2.50 PB"}, {1073741824, "1.07 GB"},
     };
     EXPECT_HUMAN(human_bytes, rows);
@@ -45,9 +44,9 @@ Test(page, bytes_are_decimal)
 Test(page, counts)
 {
     static const human_row rows[] = {
-        {0, "0"},           {7, "7"},          {999, "999"},     {1000, "1,000"},
-        {3060, "3,060"},    {12345, "12,345"}, {-12345, "-12,345"}, {1.234e6, "1.23M"},
-        {7.6e9, "7.6G"},    {1e12, "1T"},      {-2e6, "-2M"},    {100000, "100,000"},
+        {0, "0"},        {7, "7"},          {999, "999"},        {1000, "1,000"},
+        {3060, "3,060"}, {12345, "12,345"}, {-12345, "-12,345"}, {1.234e6, "1.23M"},
+        {7.6e9, "7.6G"}, {1e12, "1T"},      {-2e6, "-2M"},       {100000, "100,000"},
     };
     EXPECT_HUMAN(human_count, rows);
 }
@@ -64,8 +63,8 @@ Test(page, flop_and_tokens)
 Test(page, numbers_have_three_digits)
 {
     static const human_row rows[] = {
-        {9.57, "9.57"}, {95.71, "95.7"}, {957.1, "957"}, {9570, "9,570"}, {0, "0"},
-        {-9.57, "-9.57"}, {99.96, "100"}, {9.996, "10.0"}, {999.6, "1,000"}, {0.123, "0.123"},
+        {9.57, "9.57"},   {95.71, "95.7"}, {957.1, "957"},  {9570, "9,570"},  {0, "0"},
+        {-9.57, "-9.57"}, {99.96, "100"},  {9.996, "10.0"}, {999.6, "1,000"}, {0.123, "0.123"},
     };
     EXPECT_HUMAN(human_number, rows);
 }
@@ -73,13 +72,20 @@ Test(page, numbers_have_three_digits)
 /* Any double whatever fits its buffer, also those that a broken caller hands in. */
 Test(page, numbers_fit_their_buffers)
 {
-    static const double rows[] = {1.7976931348623157e308, -1.7976931348623157e308, 5e-324, NAN,
-                                  INFINITY, -INFINITY, 1e18, -1e-300, 1e300};
+    static const double rows[] = {1.7976931348623157e308,
+                                  -1.7976931348623157e308,
+                                  5e-324,
+                                  NAN,
+                                  INFINITY,
+                                  -INFINITY,
+                                  1e18,
+                                  -1e-300,
+                                  1e300};
     struct {
         char before[8], text[HUMAN_MAX], after[8];
     } guarded;
-    char *(*const functions[])(double, char *) = {human_time, human_bytes, human_count, human_flop,
-                                                  human_number, human_tokens};
+    char *(*const functions[])(double, char *) = {human_time, human_bytes,  human_count,
+                                                  human_flop, human_number, human_tokens};
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             memset(&guarded, '#', sizeof guarded);
@@ -226,8 +232,9 @@ Test(page, control_bytes_are_shown_not_sent)
 Test(page, paragraphs_wrap_at_80_columns)
 {
     begin(false, false);
-    page_paragraph(&p, 4, "%s", "a note of many words that goes on and on until the line is far too "
-                                "long for a terminal of eighty columns, and beyond it");
+    page_paragraph(&p, 4, "%s",
+                   "a note of many words that goes on and on until the line is far too "
+                   "long for a terminal of eighty columns, and beyond it");
     const char *got = end();
     int width = 0, lines = 0;
     for (const char *c = got; *c; c++) {

@@ -18,7 +18,10 @@ static void predict_on(const llmperf_calib *calib, const llmperf_workload *w)
     cr_assert(status == LLMPERF_OK, "%s", error.text);
 }
 
-static void predict(const llmperf_workload *w) { predict_on(NULL, w); }
+static void predict(const llmperf_workload *w)
+{
+    predict_on(NULL, w);
+}
 
 static void llama_on_h100(void)
 {
@@ -87,10 +90,10 @@ Test(predict, bounds_without_a_calibration)
     predict(&(llmperf_workload){.batch = 4});
     cr_expect(p.kind == LLMPERF_ESTIMATE_BOUND && !p.has_calibrated);
     cr_expect(p.tpot_s.low == p.tpot_s.value);
-    cr_expect(is_near(p.tpot_s.high,
-                      p.tpot_s.value * llmperf_spread(LLMPERF_SPREAD_DECODE_STEP), 1e-12));
-    cr_expect(is_near(p.ttft_s.high,
-                      p.ttft_s.value * llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP), 1e-12));
+    cr_expect(
+        is_near(p.tpot_s.high, p.tpot_s.value * llmperf_spread(LLMPERF_SPREAD_DECODE_STEP), 1e-12));
+    cr_expect(is_near(p.ttft_s.high, p.ttft_s.value * llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP),
+                      1e-12));
     cr_expect(p.decode.tokens_per_s.high == p.decode.tokens_per_s.value);
     cr_expect(is_near(p.decode.tokens_per_s.low, 4 / p.tpot_s.high, 1e-12));
     cr_expect_str_eq(llmperf_estimate_kind_name(p.kind), "bound");
@@ -111,7 +114,8 @@ Test(predict, shares_are_of_the_decode_step)
     llama_on_h100();
     predict(&(llmperf_workload){.batch = 64, .context = 8000, .has_context = true, .tp = 2});
     const llmperf_share *s = &p.share;
-    cr_expect(is_near(s->dense + s->attention + s->other + s->launch + s->link + s->host, 1, 1e-12));
+    cr_expect(
+        is_near(s->dense + s->attention + s->other + s->launch + s->link + s->host, 1, 1e-12));
     cr_expect(s->launch == 0 && s->host == 0 && s->link > 0);
     cr_expect(is_near(s->link * p.tpot_s.value, p.decode.total.link_s, 1e-12));
     /* a device reads 64 * 8001 * 64 KiB = 33.6 GB of cache and 7.5 GB of weights */

@@ -164,7 +164,8 @@ static const char *refusal(const char *yaml)
     llmperf_status status = doc_load_text("x.yaml", yaml, strlen(yaml), &document, NULL);
     cr_assert(status == LLMPERF_OK);
     double value = 7;
-    status = doc_quantity(document, doc_root(document)->first, QUANTITY_BYTES, &value, NULL, &error);
+    status =
+        doc_quantity(document, doc_root(document)->first, QUANTITY_BYTES, &value, NULL, &error);
     cr_expect(status == LLMPERF_E_SPEC && value == 7, "%s", yaml);
     doc_free(document);
     return error.text;

@@ -26,7 +26,10 @@ static llmperf_op op_of(const llmperf_case *c, llmperf_segment segment, llmperf_
     return *op;
 }
 
-static double intensity(const llmperf_op *op) { return op->flop / op->bytes; }
+static double intensity(const llmperf_op *op)
+{
+    return op->flop / op->bytes;
+}
 
 /* A plain block: MHA, f = 4 h, not gated, h = 4096, 32 heads of 128. */
 static llmperf_model plain_block(void)
@@ -106,7 +109,8 @@ Test(seed, dense_time_is_flat_until_the_crossing)
     double t[3];
     static const int64_t batches[] = {1, 64, 332};
     for (int i = 0; i < 3; i++) {
-        llmperf_op op = op_of(&c, llmperf_decode_segment(&c, batches[i], 1000), LLMPERF_OP_ATTN_OUT);
+        llmperf_op op =
+            op_of(&c, llmperf_decode_segment(&c, batches[i], 1000), LLMPERF_OP_ATTN_OUT);
         t[i] = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
     }
     /* bytes grow by 63 * 2 * 4096 on 4096^2: 3 % */

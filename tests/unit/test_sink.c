@@ -83,8 +83,10 @@ Test(sink, json_escapes_text)
 /* Never NaN or Infinity: null. Numbers read back as they were. */
 Test(sink, json_numbers_read_back)
 {
-    static const double rows[] = {0,    1,       -1,     0.1,   1.0 / 3, 3.35e12, 1e22,
-                                  5e-324, 1.7976931348623157e308, 2.5e-7, -0.0, 9007199254740991.0};
+    static const double rows[] = {0,      1,       -1,
+                                  0.1,    1.0 / 3, 3.35e12,
+                                  1e22,   5e-324,  1.7976931348623157e308,
+                                  2.5e-7, -0.0,    9007199254740991.0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         begin(false);
         sink_begin_object(&s, NULL);

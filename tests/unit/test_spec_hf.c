@@ -92,7 +92,8 @@ Test(spec_hf, ties_are_read_or_the_types_own)
     cr_expect(!load(LLAMA(""))->tied);
     cr_expect(load(LLAMA("\"tie_word_embeddings\": true, "))->tied);
     cr_expect(load("{\"model_type\": \"gpt2\", \"n_embd\": 8, \"n_head\": 4, \"n_layer\": 3, "
-                   "\"n_positions\": 16, \"vocab_size\": 10}")->tied);
+                   "\"n_positions\": 16, \"vocab_size\": 10}")
+                  ->tied);
 }
 
 Test(spec_hf, biases_follow_their_keys)
@@ -170,9 +171,9 @@ Test(spec_hf, layer_types_win)
                    "\"layer_types\": [\"full_attention\", \"full_attention\", "
                    "\"sliding_attention\"]}",
                    1, 2);
-    expect_refusal(TYPE("gemma2", "\"sliding_window\": 64, \"layer_types\": [\"full_attention\"], "),
-                   LLMPERF_E_SPEC,
-                   "layer_types has 1 entries; one for each of the 12 layers is allowed");
+    expect_refusal(
+        TYPE("gemma2", "\"sliding_window\": 64, \"layer_types\": [\"full_attention\"], "),
+        LLMPERF_E_SPEC, "layer_types has 1 entries; one for each of the 12 layers is allowed");
 }
 
 /* The status in the error is the one that is returned, so both lead to one exit code. */

@@ -56,31 +56,31 @@ Test(spec_hw, the_least_a_part_needs)
 
 Test(spec_hw, every_field_with_its_unit)
 {
-    llmperf_hw hw = load(
-        "name: big\n"
-        "aliases: [BIG, \"Big 80GB\"]\n"
-        "kind: accelerator\n"
-        "vendor: ACME\n"
-        "architecture: anvil\n"
-        "peak: {fp64: 1 TFLOPS, bf16: 989.4 TFLOP/s, fp8: 1.9789 PFLOPS, int8: 1979 TOPS}\n"
-        "absent: {fp4: no such units}\n"
-        "memory: 80 GB\n"
-        "memory_usable: 81559 MiB\n"
-        "bandwidth: 3.35 TB/s\n"
-        "bandwidth_achievable: 3 TB/s\n"
-        "l2: 50 MiB\n"
-        "units: 132\n"
-        "clock: 1.98 GHz\n"
-        "launch: 3 us\n"
-        "sparsity: dense\n"
-        "link: {kind: nvlink, bandwidth: 450 GB/s, latency: 2 us, domain: 8}\n"
-        "nodes: {link: infiniband, bandwidth: 400 Gb/s}\n"
-        "pcie: {generation: 5, lanes: 16}\n"
-        "power: 700 W\n"
-        "price: 2.5 USD/h\n"
-        "source: {default: a table, bandwidth: the datasheet}\n"
-        "confidence: {default: mirrored, bandwidth: read}\n"
-        "notes: [one, two]\n");
+    llmperf_hw hw =
+        load("name: big\n"
+             "aliases: [BIG, \"Big 80GB\"]\n"
+             "kind: accelerator\n"
+             "vendor: ACME\n"
+             "architecture: anvil\n"
+             "peak: {fp64: 1 TFLOPS, bf16: 989.4 TFLOP/s, fp8: 1.9789 PFLOPS, int8: 1979 TOPS}\n"
+             "absent: {fp4: no such units}\n"
+             "memory: 80 GB\n"
+             "memory_usable: 81559 MiB\n"
+             "bandwidth: 3.35 TB/s\n"
+             "bandwidth_achievable: 3 TB/s\n"
+             "l2: 50 MiB\n"
+             "units: 132\n"
+             "clock: 1.98 GHz\n"
+             "launch: 3 us\n"
+             "sparsity: dense\n"
+             "link: {kind: nvlink, bandwidth: 450 GB/s, latency: 2 us, domain: 8}\n"
+             "nodes: {link: infiniband, bandwidth: 400 Gb/s}\n"
+             "pcie: {generation: 5, lanes: 16}\n"
+             "power: 700 W\n"
+             "price: 2.5 USD/h\n"
+             "source: {default: a table, bandwidth: the datasheet}\n"
+             "confidence: {default: mirrored, bandwidth: read}\n"
+             "notes: [one, two]\n");
     cr_expect_str_eq(hw.kind, "accelerator");
     cr_expect_str_eq(hw.vendor, "ACME");
     cr_expect_str_eq(hw.architecture, "anvil");
@@ -123,8 +123,9 @@ Test(spec_hw, bits_where_bytes_belong_are_warned_of)
     llmperf_hw hw = load("name: g\npeak: {bf16: 100 TFLOP/s}\nmemory: 16 GB\nbandwidth: 8 Tb/s\n");
     cr_expect(hw.mem_bytes_per_s == 1e12);
     cr_expect(hw.warnings.count == 1);
-    cr_expect_str_eq(hw.warnings.text[0],
-                     "x.yaml:4:12: bandwidth is '8 Tb/s', read as bits; a datasheet's B/s is bytes");
+    cr_expect_str_eq(
+        hw.warnings.text[0],
+        "x.yaml:4:12: bandwidth is '8 Tb/s', read as bits; a datasheet's B/s is bytes");
 }
 
 Test(spec_hw, gib_is_not_gb)
@@ -302,7 +303,8 @@ static void check_hw(const char *path)
                   hw.mem_achievable_bytes_per_s == again.mem_achievable_bytes_per_s,
               "%s does not read back", path);
     cr_expect(hw.link.bytes_per_s == again.link.bytes_per_s &&
-                  hw.link.latency_s == again.link.latency_s && hw.link.domain == again.link.domain &&
+                  hw.link.latency_s == again.link.latency_s &&
+                  hw.link.domain == again.link.domain &&
                   hw.nodes.bytes_per_s == again.nodes.bytes_per_s &&
                   hw.pcie.bytes_per_s == again.pcie.bytes_per_s,
               "%s: a link does not read back", path);

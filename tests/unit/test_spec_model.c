@@ -67,20 +67,20 @@ Test(spec_model, defaults)
 
 Test(spec_model, every_key)
 {
-    llmperf_model model = load(
-        "name: all\narchitecture: arch\nsource: here\nnot_counted: a tower\naliases: [a, b]\n"
-        "dtype: float16\nkv_dtype: fp8\nhidden: 64\nvocab: 1000\nembedding_dim: 32\n"
-        "position_embeddings: 128\nmax_context: 4096\npublished_params: 12345\ntied: yes\n"
-        "head_bias: true\nembedding_norm: true\nfinal_norm: false\nnorm: layer\n"
-        "weights: {mlp: int4, embedding: fp32}\nnotes: [one]\n"
-        "layers:\n"
-        "  - count: 2\n    norms: 1\n    parallel: true\n"
-        "    attention: {heads: 4, kv_heads: 4, head_dim: 16, value_dim: 8, window: 512,\n"
-        "                qkv_bias: true, out_bias: true, rope: false, qk_norm: head}\n"
-        "    mlp: {ffn: 256, gated: false, up_bias: true, down_bias: true}\n"
-        "  - count: 1\n"
-        "    attention: {heads: 4, kv_heads: 1, head_dim: 16}\n"
-        "    mlp: {ffn: 256}\n");
+    llmperf_model model =
+        load("name: all\narchitecture: arch\nsource: here\nnot_counted: a tower\naliases: [a, b]\n"
+             "dtype: float16\nkv_dtype: fp8\nhidden: 64\nvocab: 1000\nembedding_dim: 32\n"
+             "position_embeddings: 128\nmax_context: 4096\npublished_params: 12345\ntied: yes\n"
+             "head_bias: true\nembedding_norm: true\nfinal_norm: false\nnorm: layer\n"
+             "weights: {mlp: int4, embedding: fp32}\nnotes: [one]\n"
+             "layers:\n"
+             "  - count: 2\n    norms: 1\n    parallel: true\n"
+             "    attention: {heads: 4, kv_heads: 4, head_dim: 16, value_dim: 8, window: 512,\n"
+             "                qkv_bias: true, out_bias: true, rope: false, qk_norm: head}\n"
+             "    mlp: {ffn: 256, gated: false, up_bias: true, down_bias: true}\n"
+             "  - count: 1\n"
+             "    attention: {heads: 4, kv_heads: 1, head_dim: 16}\n"
+             "    mlp: {ffn: 256}\n");
     cr_expect_str_eq(model.architecture, "arch");
     cr_expect_str_eq(model.not_counted, "a tower");
     cr_expect(model.alias_count == 2 && model.notes.count == 1);
@@ -302,8 +302,9 @@ Test(spec_model, a_config_is_named_by_its_place)
         {"./config.json", "gpt2"}, /* "." is no name: the architecture's */
         {"../config.json", "gpt2"},
     };
-    const char *json = "{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_head\": 12, \"n_layer\": 12, "
-                       "\"n_positions\": 1024, \"vocab_size\": 50257}";
+    const char *json =
+        "{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_head\": 12, \"n_layer\": 12, "
+        "\"n_positions\": 1024, \"vocab_size\": 50257}";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         static llmperf_model model;
         cr_assert(llmperf_model_load_text(rows[i].file, json, strlen(json), &model, NULL) ==

@@ -71,7 +71,7 @@ Test(formula, knows_its_functions)
 
 Test(formula, says_what_it_cannot_read)
 {
-    static const char *const bad[] = {"",      "1 +",  "(1",      "1)",       "a(2)", "min()",
+    static const char *const bad[] = {"",      "1 +",  "(1",        "1)",   "a(2)",   "min()",
                                       "a ? b", "$T a", "ceil(1,2)", "1..2", "sqrt(2", "* 2"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         formula f;
@@ -155,7 +155,10 @@ static int64_t from(int64_t least, int64_t most)
     return least + (int64_t)(next() % (uint64_t)(most - least + 1));
 }
 
-static bool coin(void) { return next() >> 63; }
+static bool coin(void)
+{
+    return next() >> 63;
+}
 
 static llmperf_attention random_attention(void)
 {
@@ -252,8 +255,8 @@ static void random_layer(llmperf_layer *layer)
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
         if (from(0, 5) == 0) {
             llmperf_dtype dtype = STORED[from(0, 4)];
-            layer->weights[i] = (llmperf_weight_format){
-                .dtype = (uint8_t)dtype, .bits = llmperf_dtype_bits(dtype) + 0.125};
+            layer->weights[i] = (llmperf_weight_format){.dtype = (uint8_t)dtype,
+                                                        .bits = llmperf_dtype_bits(dtype) + 0.125};
         }
 }
 
@@ -324,7 +327,8 @@ static void expect_quantity(uint64_t seed, const op_formulas *row, op_quantity q
               seed, op_quantity_name(quantity), row->label, text, got, want);
     cr_assert(formula_print(&f, FORMULA_PROGRAM, NULL, NULL, program, sizeof program));
     cr_assert(formula_print(&f, FORMULA_EXACT, symbol_value, scope, exact, sizeof exact));
-    cr_assert(formula_parse(program, NULL, &f) && formula_evaluate(&f, symbol_value, scope, &again));
+    cr_assert(formula_parse(program, NULL, &f) &&
+              formula_evaluate(&f, symbol_value, scope, &again));
     cr_assert(close_to(again, got), "seed %" PRIu64 ": '%s' is not '%s'", seed, program, text);
     cr_assert(formula_parse(exact, NULL, &f) && formula_evaluate(&f, NULL, NULL, &again),
               "'%s': %s", exact, f.wrong);
@@ -403,7 +407,10 @@ static llmperf_model small_llama(void)
         .layer_kind_count = 1,
         .layers = {{.count = 32,
                     .norms = 2,
-                    .attention = {.heads = 32, .kv_heads = 8, .head_dim = 128, .value_dim = 128,
+                    .attention = {.heads = 32,
+                                  .kv_heads = 8,
+                                  .head_dim = 128,
+                                  .value_dim = 128,
                                   .rope = true},
                     .mlp = {.ffn = 14336, .gated = true}}},
     };
@@ -554,7 +561,10 @@ Test(symbolic, consequences_are_the_engines_at_16_bit)
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_model m = small_llama();
     for (int unfused = 0; unfused < 2; unfused++) {
-        llmperf_workload w = {.batch = 3, .prompt = 700, .context = 900, .has_context = true,
+        llmperf_workload w = {.batch = 3,
+                              .prompt = 700,
+                              .context = 900,
+                              .has_context = true,
                               .unfused = unfused == 1};
         llmperf_case c;
         cr_assert_eq(llmperf_case_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
@@ -572,14 +582,13 @@ Test(symbolic, consequences_are_the_engines_at_16_bit)
             int count = llmperf_emit(&c, &segment, 1, ops);
             for (int i = 0; i < count; i++) {
                 double intensity = ops[i].flop / ops[i].bytes;
-                const pair gemm[] = {
-                    {"m", ops[i].m}, {"n", ops[i].n}, {"k", ops[i].k}, {NULL, 0}};
+                const pair gemm[] = {{"m", ops[i].m}, {"n", ops[i].n}, {"k", ops[i].k}, {NULL, 0}};
                 if (ops[i].kind == LLMPERF_KIND_GEMM)
                     cr_expect(close_to(intensity, consequence("dense", gemm)));
                 if (ops[i].id == LLMPERF_OP_ATTN_CORE)
-                    cr_expect(close_to(intensity, consequence(decode ? "attention_decode"
-                                                                     : "attention_prefill",
-                                                              shape)));
+                    cr_expect(close_to(
+                        intensity,
+                        consequence(decode ? "attention_decode" : "attention_prefill", shape)));
                 if (ops[i].id == LLMPERF_OP_ATTN_VALUES)
                     cr_expect(close_to(intensity, consequence("attention_unfused", shape)));
             }
@@ -594,8 +603,8 @@ Test(symbolic, weights_of_a_plain_block_are_three_to_nine)
     llmperf_model m = small_llama();
     const pair at[] = {{"h", 256}, {NULL, 0}};
     m.hidden = m.embedding_dim = 256;
-    m.layers[0].attention = (llmperf_attention){
-        .heads = 8, .kv_heads = 8, .head_dim = 32, .value_dim = 32};
+    m.layers[0].attention =
+        (llmperf_attention){.heads = 8, .kv_heads = 8, .head_dim = 32, .value_dim = 32};
     m.layers[0].mlp = (llmperf_mlp){.ffn = 1024};
     llmperf_workload w = {.batch = 1};
     llmperf_case c;

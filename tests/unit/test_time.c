@@ -56,7 +56,10 @@ static llmperf_op attention(llmperf_regime regime, double sequences, double quer
                      .sequences = sequences,
                      .query_tokens = query,
                      .past_tokens = past,
-                     .kv_heads = kv};
+                     .kv_heads = kv,
+                     .heads = n,
+                     .head_dim = d,
+                     .value_dim = d};
     op.flop = 4 * n * d * sequences * (query * past + query * (query + 1) / 2);
     op.input_bytes = op.output_bytes = sequences * query * n * d * 2;
     op.kv_read_bytes = sequences * (past + query) * kv * 2 * d * 2;
@@ -72,8 +75,11 @@ Test(time, ideal_is_the_larger_of_compute_and_memory)
 {
     llmperf_hw hw = toy_hw();
     llmperf_time t;
-    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
-                     .flop = 3e9, .bytes = 1e7};
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .flop = 3e9,
+                     .bytes = 1e7};
     /* 3 ms of compute, 1 ms of memory */
     cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 3e-3, 1e-15));
     cr_expect(t.bound == LLMPERF_BOUND_COMPUTE && t.launch_s == 0 && t.link_s == 0);
@@ -103,10 +109,10 @@ Test(time, an_empty_calibration_is_ideal)
         llmperf_hw hw;
         random_hw(&r, &hw);
         hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
-        llmperf_op op = gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999),
-                             rng_log_int(&r, 1, 9999));
-        double want = fmax(op.flop / hw.peak_flop_per_s[LLMPERF_DTYPE_BF16],
-                           op.bytes / hw.mem_bytes_per_s);
+        llmperf_op op =
+            gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999));
+        double want =
+            fmax(op.flop / hw.peak_flop_per_s[LLMPERF_DTYPE_BF16], op.bytes / hw.mem_bytes_per_s);
         double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
         double empty = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
         if (ideal != want || empty != want)
@@ -122,15 +128,19 @@ Test(time, terms_by_hand)
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
     llmperf_calib_init(&calib);
-    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                              NULL);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_COMPUTE] = 0.5;
     param[LLMPERF_PARAM_MEMORY] = 0.8;
     param[LLMPERF_PARAM_LAUNCH] = 1e-3;
     param[LLMPERF_PARAM_SERIAL] = 2e-3;
     param[LLMPERF_PARAM_NORM] = 1;
-    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
-                     .flop = 2e9, .bytes = 1e7, .k = 3072};
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .flop = 2e9,
+                     .bytes = 1e7,
+                     .k = 3072};
     llmperf_time t;
     /* k' = 3: 3 / (1 + 3/3) = 1.5; serial 3 ms */
     llmperf_time_op(&op, &hw, &calib, &t, NULL);
@@ -171,8 +181,8 @@ Test(time, work_items_by_hand)
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
     llmperf_calib_init(&calib);
-    double *param = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE,
-                              LLMPERF_DTYPE_BF16, NULL);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_WORK] = 1e-3;
     llmperf_op op = attention(LLMPERF_REGIME_DECODE, 4, 1, 10);
     llmperf_time t;
@@ -202,10 +212,13 @@ Test(time, norms_by_their_definition)
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
     llmperf_calib_init(&calib);
-    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                              NULL);
-    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
-                     .flop = 3e9, .bytes = 4e7};
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .flop = 3e9,
+                     .bytes = 4e7};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double p = param[LLMPERF_PARAM_NORM] = rows[i].p;
         double got = 1e3 * llmperf_time_op(&op, &hw, &calib, NULL, NULL);
@@ -223,13 +236,16 @@ Test(time, norms_neither_overflow_nor_undercut)
 {
     static llmperf_calib calib;
     llmperf_calib_init(&calib);
-    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                              NULL);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     llmperf_hw hw = toy_hw();
     rng r = {.state = 3};
     for (int i = 0; i < 20000; i++) {
-        llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
-                         .flop = rng_log(&r, 1e-3, 1e30), .bytes = rng_log(&r, 1e-3, 1e30)};
+        llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                         .dtype = LLMPERF_DTYPE_BF16,
+                         .launches = 1,
+                         .flop = rng_log(&r, 1e-3, 1e30),
+                         .bytes = rng_log(&r, 1e-3, 1e30)};
         double p = param[LLMPERF_PARAM_NORM] = rng_chance(&r, 0.3) ? 1 : rng_log(&r, 0.3, 1e3);
         double largest = fmax(op.flop / 1e12, op.bytes / 1e10);
         double got = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
@@ -246,8 +262,11 @@ Test(time, norms_neither_overflow_nor_undercut)
 Test(time, collectives_by_hand)
 {
     llmperf_hw hw = toy_hw();
-    llmperf_op op = {.kind = LLMPERF_KIND_COLLECTIVE, .launches = 1, .devices = 4,
-                     .collective = LLMPERF_COLLECTIVE_ALL_REDUCE, .link_bytes = 3e6};
+    llmperf_op op = {.kind = LLMPERF_KIND_COLLECTIVE,
+                     .launches = 1,
+                     .devices = 4,
+                     .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
+                     .link_bytes = 3e6};
     llmperf_time t;
     /* ideal: latency + bytes over the link */
     cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 1e-6 + 3e-3, 1e-14));
@@ -259,8 +278,8 @@ Test(time, collectives_by_hand)
 
     static llmperf_calib calib;
     llmperf_calib_init(&calib);
-    double *param = set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE,
-                              LLMPERF_DTYPE_NONE, NULL);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
     param[LLMPERF_PARAM_LAUNCH] = 1e-3;
     param[LLMPERF_PARAM_HOP] = 2e-3;
     param[LLMPERF_PARAM_LINK] = 0.6;
@@ -280,22 +299,31 @@ Test(time, the_link_depends_on_the_group)
     cr_expect(llmperf_hw_link(&hw, 9) == &hw.nodes);
     hw.link.domain = 0; /* not said */
     cr_expect(llmperf_hw_link(&hw, 100) == &hw.link);
-    hw.link.domain = 8;
     hw.nodes.kind[0] = '\0';
-    cr_expect(llmperf_hw_link(&hw, 9) == NULL);
+    hw.link.domain = 8; /* a switched domain is the whole host: nothing reaches beyond it */
     hw.pcie = (llmperf_link){.kind = "pcie", .bytes_per_s = 1e8, .latency_s = 1e-5};
-    cr_expect(llmperf_hw_link(&hw, 9) == &hw.pcie);
+    cr_expect(llmperf_hw_link(&hw, 9) == NULL);
+    hw.link.domain = 2; /* a bridge: the host's bus reaches the other cards */
+    cr_expect(llmperf_hw_link(&hw, 2) == &hw.link);
+    cr_expect(llmperf_hw_link(&hw, 4) == &hw.pcie);
+    hw.pcie.kind[0] = '\0';
+    cr_expect(llmperf_hw_link(&hw, 4) == NULL);
+    hw.pcie.kind[0] = 'p';
     hw.link.kind[0] = '\0';
     cr_expect(llmperf_hw_link(&hw, 2) == &hw.pcie);
 }
 
 /* ---- extend: chunks with cached context, verification ---- */
 
-static void random_two(rng *r, llmperf_calib *calib)
+static void random_two(rng *r, bool refined, llmperf_calib *calib)
 {
     llmperf_calib_init(calib);
     llmperf_calib_entry pre = random_entry(r, LLMPERF_KIND_ATTENTION, 1);
     llmperf_calib_entry dec = random_entry(r, LLMPERF_KIND_ATTENTION, 1);
+    if (refined) {
+        refine_entry(r, LLMPERF_KIND_ATTENTION, &pre);
+        refine_entry(r, LLMPERF_KIND_ATTENTION, &dec);
+    }
     set_entry(calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, LLMPERF_DTYPE_BF16, pre.param);
     set_entry(calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, dec.param);
 }
@@ -312,17 +340,16 @@ Test(time, extend_meets_both_ends_exactly)
     llmperf_hw hw = toy_hw();
     rng r = {.state = 11};
     for (int i = 0; i < 5000; i++) {
-        random_two(&r, &calib);
+        random_two(&r, true, &calib);
         llmperf_time extend, end;
-        llmperf_op op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99),
-                                  rng_log_int(&r, 2, 9999), 0);
+        llmperf_op op =
+            attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 9999), 0);
         llmperf_time_op(&op, &hw, &calib, &extend, NULL);
         op.regime = LLMPERF_REGIME_PREFILL;
         llmperf_time_op(&op, &hw, &calib, &end, NULL);
         if (!same_time(&extend, &end))
             cr_assert(false, "case %d, past 0: %.17g, prefill %.17g", i, extend.time_s, end.time_s);
-        op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), 1,
-                       rng_log_int(&r, 1, 99999));
+        op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), 1, rng_log_int(&r, 1, 99999));
         llmperf_time_op(&op, &hw, &calib, &extend, NULL);
         op.regime = LLMPERF_REGIME_DECODE;
         llmperf_time_op(&op, &hw, &calib, &end, NULL);
@@ -338,7 +365,7 @@ Test(time, extend_lies_between_the_fits)
     llmperf_hw hw = toy_hw();
     rng r = {.state = 12};
     for (int i = 0; i < 5000; i++) {
-        random_two(&r, &calib);
+        random_two(&r, false, &calib);
         llmperf_time extend, prefill, decode;
         llmperf_op op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99),
                                   rng_log_int(&r, 2, 9999), rng_log_int(&r, 1, 99999));
@@ -363,7 +390,7 @@ Test(time, extend_of_a_long_chunk_over_a_long_cache)
     static llmperf_calib calib;
     llmperf_hw hw = toy_hw();
     rng r = {.state = 13};
-    random_two(&r, &calib);
+    random_two(&r, false, &calib);
     llmperf_time extend, prefill, decode;
     llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 1, 2048, 1 << 24);
     llmperf_time_op(&op, &hw, &calib, &extend, NULL);
@@ -381,9 +408,9 @@ Test(time, an_own_extend_entry_wins)
     static llmperf_calib calib;
     llmperf_hw hw = toy_hw();
     rng r = {.state = 14};
-    random_two(&r, &calib);
-    double *param = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_EXTEND,
-                              LLMPERF_DTYPE_BF16, NULL);
+    random_two(&r, true, &calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_EXTEND, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_LAUNCH] = 1;
     llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 2, 16, 100);
     double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
@@ -400,8 +427,9 @@ Test(time, calibrated_time_is_never_below_the_floor)
         llmperf_hw hw;
         random_hw(&r, &hw);
         hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
-        random_two(&r, &calib);
+        random_two(&r, true, &calib);
         llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_GEMM, 1);
+        refine_entry(&r, LLMPERF_KIND_GEMM, &entry);
         set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, entry.param);
         llmperf_op op =
             rng_chance(&r, 0.5)
@@ -423,8 +451,8 @@ Test(time, a_ratio_above_one_beats_the_datasheet_by_that_ratio_at_most)
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
     llmperf_calib_init(&calib);
-    double *param = set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                              NULL);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_COMPUTE] = param[LLMPERF_PARAM_MEMORY] = 1.05;
     llmperf_op op = gemm(100, 4096, 4096);
     double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
@@ -493,8 +521,8 @@ static void expect_gradient(const char *what, int number, gradient_case *g, int 
             /* rounding of log t: 1e-16 over the step */
             if (!(fabs(got * param[i] - want) <= 1e-6 * fabs(want) + 1e-10))
                 cr_assert(false, "%s %d entry %d %s = %g: %.12g, by differences %.12g", what,
-                          number, e, llmperf_param_name((llmperf_param)i), param[i],
-                          got * param[i], want);
+                          number, e, llmperf_param_name((llmperf_param)i), param[i], got * param[i],
+                          want);
         }
     }
 }
@@ -512,14 +540,15 @@ Test(time, gradient_equals_finite_differences)
         llmperf_op_kind kind = rng_chance(&r, 0.5) ? LLMPERF_KIND_GEMM : LLMPERF_KIND_ATTENTION;
         llmperf_regime regime = LLMPERF_REGIME_NONE;
         if (kind == LLMPERF_KIND_GEMM) {
-            g.op = gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999),
-                        rng_log_int(&r, 1, 9999));
+            g.op =
+                gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999));
         } else {
             regime = rng_chance(&r, 0.5) ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_DECODE;
             g.op = attention(regime, rng_log_int(&r, 1, 99), rng_log_int(&r, 1, 999),
                              rng_log_int(&r, 1, 9999));
         }
         llmperf_calib_entry entry = random_entry(&r, kind, 1);
+        refine_entry(&r, kind, &entry);
         double *param = set_entry(&calib, kind, regime, LLMPERF_DTYPE_BF16, entry.param);
         if (!is_smooth(&g, param))
             continue;
@@ -537,7 +566,7 @@ Test(time, gradient_of_an_extend_operator_reaches_both_fits)
         gradient_case g = {.calib = &calib};
         random_hw(&r, &g.hw);
         g.hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = g.hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
-        random_two(&r, &calib);
+        random_two(&r, true, &calib);
         for (int e = 0; e < 2; e++) /* the corners of max() are elsewhere */
             if (isinf(calib.entry[e].param[LLMPERF_PARAM_NORM]))
                 calib.entry[e].param[LLMPERF_PARAM_NORM] = 4;
@@ -560,10 +589,9 @@ Test(time, gradient_of_an_extend_operator_with_one_fit)
         llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_ATTENTION, 1);
         entry.param[LLMPERF_PARAM_NORM] = rng_real(&r, 0.8, 3);
         bool prefill = rng_chance(&r, 0.5);
-        double *param =
-            set_entry(&calib, LLMPERF_KIND_ATTENTION,
-                      prefill ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16,
-                      entry.param);
+        double *param = set_entry(&calib, LLMPERF_KIND_ATTENTION,
+                                  prefill ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_DECODE,
+                                  LLMPERF_DTYPE_BF16, entry.param);
         g.op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 99),
                          rng_log_int(&r, 1, 999));
         llmperf_gradient gradient;
@@ -621,15 +649,15 @@ Test(time, calibrations_stay_within_physics)
         double value;
         bool legal;
     } rows[] = {
-        {LLMPERF_PARAM_COMPUTE, 1.05, true},  {LLMPERF_PARAM_COMPUTE, 1.06, false},
-        {LLMPERF_PARAM_COMPUTE, 0, false},    {LLMPERF_PARAM_COMPUTE, -0.5, false},
-        {LLMPERF_PARAM_MEMORY, 1e-9, true},   {LLMPERF_PARAM_MEMORY, 2, false},
-        {LLMPERF_PARAM_LAUNCH, 0, true},      {LLMPERF_PARAM_LAUNCH, -1e-9, false},
-        {LLMPERF_PARAM_NORM, INFINITY, true}, {LLMPERF_PARAM_NORM, 0, false},
-        {LLMPERF_PARAM_NORM, 0.6, true},      {LLMPERF_PARAM_LINK, 0, false},
-        {LLMPERF_PARAM_HOP, -1, false},       {LLMPERF_PARAM_WORK, 0, true},
-        {LLMPERF_PARAM_SERIAL, 2e3, false},   {LLMPERF_PARAM_COMPUTE, NAN, false},
-        {LLMPERF_PARAM_LAUNCH, NAN, false},   {LLMPERF_PARAM_NORM, NAN, false},
+        {LLMPERF_PARAM_COMPUTE, 1.05, true},     {LLMPERF_PARAM_COMPUTE, 1.06, false},
+        {LLMPERF_PARAM_COMPUTE, 0, false},       {LLMPERF_PARAM_COMPUTE, -0.5, false},
+        {LLMPERF_PARAM_MEMORY, 1e-9, true},      {LLMPERF_PARAM_MEMORY, 2, false},
+        {LLMPERF_PARAM_LAUNCH, 0, true},         {LLMPERF_PARAM_LAUNCH, -1e-9, false},
+        {LLMPERF_PARAM_NORM, INFINITY, true},    {LLMPERF_PARAM_NORM, 0, false},
+        {LLMPERF_PARAM_NORM, 0.6, true},         {LLMPERF_PARAM_LINK, 0, false},
+        {LLMPERF_PARAM_HOP, -1, false},          {LLMPERF_PARAM_WORK, 0, true},
+        {LLMPERF_PARAM_SERIAL, 2e3, false},      {LLMPERF_PARAM_COMPUTE, NAN, false},
+        {LLMPERF_PARAM_LAUNCH, NAN, false},      {LLMPERF_PARAM_NORM, NAN, false},
         {LLMPERF_PARAM_LAUNCH, INFINITY, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -638,9 +666,8 @@ Test(time, calibrations_stay_within_physics)
         llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
         entry.param[rows[i].param] = rows[i].value;
         llmperf_error error = {0};
-        llmperf_status status =
-            llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                              &entry, &error);
+        llmperf_status status = llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
+                                                  LLMPERF_DTYPE_BF16, &entry, &error);
         cr_expect(status == (rows[i].legal ? LLMPERF_OK : LLMPERF_E_SPEC), "%s = %g: %s",
                   llmperf_param_name((llmperf_param)rows[i].param), rows[i].value, error.text);
         cr_expect(calib.entry_count == (rows[i].legal ? 1 : 0));
@@ -662,8 +689,8 @@ Test(time, a_calibration_says_when_it_is_full)
                 llmperf_status status =
                     llmperf_calib_set(&calib, (llmperf_op_kind)kind, (llmperf_regime)regime,
                                       (llmperf_dtype)dtype, &entry, NULL);
-                cr_expect(status == (set++ < LLMPERF_CALIB_ENTRIES_MAX ? LLMPERF_OK
-                                                                       : LLMPERF_E_UNSUPPORTED));
+                cr_expect(status ==
+                          (set++ < LLMPERF_CALIB_ENTRIES_MAX ? LLMPERF_OK : LLMPERF_E_UNSUPPORTED));
             }
     cr_expect(calib.entry_count == LLMPERF_CALIB_ENTRIES_MAX);
     /* a key that is there is replaced, not added */

@@ -311,3 +311,25 @@ Test(windows, blocks_found_by_architecture_search)
     cr_expect(llmperf_kv_bytes_per_token(&model, 2) == (2 + 1) * 32 * 2);
     cr_expect(model.layers[1].norms == 1 && model.layers[2].norms == 1);
 }
+
+/* Blocks without a width anywhere are an error, never attention alone. */
+Test(windows, blocks_without_a_width_are_refused)
+{
+    static const char *const blocks[] = {
+        "", ", \"block_configs\": []",
+        ", \"block_configs\": [{\"attention\": {\"n_heads_in_group\": 2}, \"ffn\": {}}]",
+        ", \"block_configs\": [{\"attention\": {\"replace_with_linear\": true}}]"};
+    for (int i = 0; i < 4; i++) {
+        char json[512];
+        llmperf_model model;
+        llmperf_error error = {0};
+        snprintf(json, sizeof json,
+                 "{\"model_type\": \"nemotron-nas\", \"hidden_size\": 64, \"num_hidden_layers\": 1,"
+                 " \"num_attention_heads\": 4, \"vocab_size\": 10, \"torch_dtype\": \"bfloat16\"%s}",
+                 blocks[i]);
+        llmperf_status status =
+            llmperf_model_load_text("x/config.json", json, strlen(json), &model, &error);
+        cr_expect(status == (i < 3 ? LLMPERF_E_SPEC : LLMPERF_E_UNSUPPORTED), "%d: %s", i,
+                  error.text);
+    }
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* A step's operators, and the step as a whole, measured beside the prediction. */
+#include "llmperf/validate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct validation {
+    const llmperf_case *c;
+    const llmperf_backend *backend;
+    void *handle;
+    const llmperf_measure_options *options;
+    llmperf_comparison *comparison;
+    llmperf_error *error;
+    char step[48]; /* "decode b 4" */
+} validation;
+
+static const char *group_of(const llmperf_op *op)
+{
+    switch (op->kind) {
+    case LLMPERF_KIND_GEMM:
+        return op->m == 1 ? "gemv" : "gemm";
+    case LLMPERF_KIND_ATTENTION:
+        return op->regime == LLMPERF_REGIME_DECODE ? "attention decode" : "attention prefill";
+    case LLMPERF_KIND_SCAN:
+        return "scan";
+    default:
+        return "elementwise";
+    }
+}
+
+/* One launch of the operator as the datasheet alone would have it. */
+static double roofline_of(const validation *v, const llmperf_op *op)
+{
+    return llmperf_time_op(op, v->c->hw, NULL, NULL, NULL);
+}
+
+static llmperf_status add_row(validation *v, const char *label, const char *group, double measured,
+                              llmperf_estimate predicted, double roofline, unsigned flags)
+{
+    llmperf_compare_row row = {
+        .metric = "time_s",
+        .measured = measured,
+        .predicted = predicted,
+        .kind = v->c->calib ? LLMPERF_ESTIMATE_CALIBRATED : LLMPERF_ESTIMATE_BOUND,
+        .roofline = roofline,
+        .flags = flags,
+    };
+    snprintf(row.label, sizeof row.label, "%s %s", v->step, label);
+    snprintf(row.group, sizeof row.group, "%s", group);
+    return llmperf_comparison_add(v->comparison, &row, v->error);
+}
+
+static llmperf_status skip_row(validation *v, const char *label, const char *why)
+{
+    llmperf_compare_skip skip = {0};
+    snprintf(skip.label, sizeof skip.label, "%s %s", v->step, label);
+    snprintf(skip.why, sizeof skip.why, "%.*s", (int)sizeof skip.why - 1, why);
+    return llmperf_comparison_skip(v->comparison, &skip, v->error);
+}
+
+/* True when the device cannot run it, which is then said. */
+static bool is_unsupported(validation *v, const llmperf_op *op, const char *name,
+                           llmperf_status *ret_status)
+{
+    llmperf_error why = {0};
+    llmperf_probe probe = {.kind = LLMPERF_PROBE_OP, .op = *op, .cold = true};
+    if (v->backend->supports(v->handle, &probe, &why))
+        return false;
+    *ret_status = skip_row(v, name, why.text);
+    return true;
+}
+
+llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
+                                     const llmperf_backend *backend, void *handle,
+                                     const llmperf_measure_options *options,
+                                     llmperf_validate_progress progress, void *context,
+                                     llmperf_comparison *comparison, llmperf_error *error)
+{
+    validation v = {.c = c, .backend = backend, .handle = handle, .options = options,
+                    .comparison = comparison, .error = error};
+    const llmperf_workload *w = &c->workload;
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
+    if (prefill)
+        segment = (llmperf_segment){.sequences = w->batch, .query = w->prompt, .past = 0,
+                                    .logits = w->batch};
+    snprintf(v.step, sizeof v.step, "%s b %lld", prefill ? "prefill" : "decode",
+             (long long)w->batch);
+    int count = llmperf_emit(c, &segment, 1, ops), skipped = 0;
+    double measured_sum = 0, roofline_sum = 0;
+    unsigned flags = 0;
+    llmperf_op kept[LLMPERF_OPS_MAX];
+    int kept_count = 0;
+    for (int i = 0; i < count; i++) {
+        const llmperf_op *op = &ops[i];
+        const char *name = llmperf_op_name((llmperf_op_id)op->id);
+        llmperf_measurement m;
+        llmperf_status status = LLMPERF_OK;
+        if (op->bytes <= 0)
+            continue;
+        if (is_unsupported(&v, op, name, &status)) {
+            skipped++;
+            if (status != LLMPERF_OK)
+                return status;
+            continue;
+        }
+        if (progress)
+            progress(name, i, count + 1, context);
+        status = llmperf_measure_op(backend, handle, op, options, &m, error);
+        if (status != LLMPERF_OK)
+            return status;
+        /* the add is no launch of its own: it is measured and predicted inside its norm, and as a
+         * pass of its own it says nothing about either */
+        llmperf_estimate predicted = llmperf_estimate_op(c, op);
+        double roofline = roofline_of(&v, op);
+        measured_sum += op->repeat * m.summary.median_s;
+        roofline_sum += op->repeat * roofline;
+        flags |= m.flags;
+        kept[kept_count++] = *op;
+        status = add_row(&v, name, group_of(op), m.summary.median_s, predicted, roofline, m.flags);
+        if (status != LLMPERF_OK)
+            return status;
+    }
+    llmperf_estimate sum = llmperf_estimate_ops(c, kept, kept_count);
+    llmperf_status status = LLMPERF_OK;
+    if (kept_count > 0)
+        status = add_row(&v, "sum of operators", "sum of operators", measured_sum, sum,
+                         roofline_sum, flags);
+    if (status != LLMPERF_OK)
+        return status;
+    if (skipped > 0)
+        return skip_row(&v, "whole step", "some of its operators cannot be run here");
+    if (progress)
+        progress("whole step", count, count + 1, context);
+    llmperf_measurement whole;
+    status = llmperf_measure_step(backend, handle, ops, count, options, &whole, error);
+    if (status == LLMPERF_E_UNSUPPORTED)
+        return skip_row(&v, "whole step", "the device runs no forward pass of this model");
+    if (status != LLMPERF_OK)
+        return status;
+    return add_row(&v, "whole step", "whole step", whole.summary.median_s, sum, roofline_sum,
+                   whole.flags);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* llmperf validate MODEL [HARDWARE]: the model's own operators on this device, beside predictions. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "device.h"
+#include "llmperf/validate.h"
+
+typedef struct validate_arguments {
+    common_arguments common;
+    const char *backend, *options, *batch;
+    int64_t device;
+    int phase;
+    double time_limit_s;
+} validate_arguments;
+
+static const char *const PHASES[] = {"decode", "prefill", "both", NULL};
+
+static const option OPTIONS[] = {
+    OPTION_ROW(validate_arguments, batch, RANGE, "batch", 'b', "RANGE",
+               "batches to run, each on its own", .min = 1, .max = 65536, .default_text = "1,4",
+               .group = "Workload"),
+    OPTION_ROW(validate_arguments, phase, CHOICE, "phase", 0, "PHASE", "decode, prefill or both",
+               .choices = PHASES, .default_text = "decode", .group = "Workload"),
+    OPTION_ROW(validate_arguments, common.prompt, INT64, "prompt", 's', "N",
+               "prompt tokens of each", .min = 1, .max = 1048576, .default_text = "1024",
+               .group = "Workload"),
+    OPTION_ROW(validate_arguments, common.generate, INT64, "generate", 'g', "N",
+               "new tokens of each", .min = 1, .max = 1048576, .default_text = "256",
+               .group = "Workload"),
+    OPTION_ROW_GIVEN(validate_arguments, common.context, common.context_given, INT64, "context", 0,
+                     "N", "tokens already cached when a decode step starts", .min = 0,
+                     .max = 1048576, .default_text = "prompt + generate/2", .group = "Workload"),
+    OPTION_ROW(validate_arguments, common.weight_dtype, TEXT, "weight-dtype", 0, "DTYPE",
+               "format of dense weights", .default_text = "the file's", .group = "Formats"),
+    OPTION_ROW(validate_arguments, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE",
+               "format of activations", .default_text = "the file's", .group = "Formats"),
+    OPTION_ROW(validate_arguments, common.kv_dtype, TEXT, "kv-dtype", 0, "DTYPE",
+               "format of the KV cache", .default_text = "as activations", .group = "Formats"),
+    OPTION_ROW(validate_arguments, backend, TEXT, "backend", 0, "NAME", "cpu or fake",
+               .default_text = "cpu", .group = "Device"),
+    OPTION_ROW(validate_arguments, device, INT64, "device", 0, "N", "which one of the backend",
+               .min = 0, .max = 1023, .default_text = "0", .group = "Device"),
+    OPTION_ROW(validate_arguments, options, TEXT, "options", 0, "K=V,..",
+               "options of the backend (docs/backends.md)", .group = "Device"),
+    OPTION_ROW(validate_arguments, time_limit_s, TIME, "time-limit", 0, "TIME",
+               "most time spent on one operator", .min = 0.01, .max = 600, .default_text = "1s",
+               .group = "Device"),
+    OPTION_ROW(validate_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
+               "the predictions' measurements: a file or a name", .group = "Device"),
+    OPTION_ROW(validate_arguments, common.confidence, DOUBLE, "confidence", 0, "F",
+               "coverage of intervals", .min = 0.01, .max = 0.999, .default_text = "0.9",
+               .group = "Output"),
+    COMMON_OUTPUT_ROWS(validate_arguments),
+    OPTION_END,
+};
+
+static void say_progress(const char *what, int done, int total, void *context)
+{
+    const char *step = context;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%s: %d of %d, %s", step, done + 1, total, what);
+    if (isatty(STDERR_FILENO) && done + 1 >= total)
+        fputs("\r\033[K", stderr);
+}
+
+static llmperf_status run_batches(const validate_arguments *a, const llmperf_model *model,
+                                  const llmperf_hw *hw, const llmperf_calib *calib,
+                                  device_session *device, llmperf_comparison *comparison,
+                                  llmperf_error *error)
+{
+    llmperf_workload workload;
+    llmperf_measure_options options = {
+        .time_limit_s = a->time_limit_s > 0 ? a->time_limit_s : 1,
+        .interval_frac = 0.03,
+        .simulated = device->device.simulated,
+    };
+    option_range range;
+    option_range_cursor cursor = {0};
+    llmperf_status status = common_workload(&a->common, &workload, error);
+    if (status == LLMPERF_OK)
+        status = option_parse_range(a->batch ? a->batch : "1,4", 1, 65536, &range, error);
+    for (int64_t batch; status == LLMPERF_OK && option_range_next(&range, &cursor, &batch);) {
+        llmperf_case c;
+        char step[64];
+        workload.batch = batch;
+        snprintf(step, sizeof step, "batch %lld", (long long)batch);
+        status = llmperf_case_init(&c, model, hw, calib, &workload, error);
+        for (int prefill = 0; prefill < 2 && status == LLMPERF_OK; prefill++)
+            if (a->phase == 2 || a->phase == prefill)
+                status = llmperf_validate_step(&c, prefill == 1, device->backend, device->handle,
+                                               &options, say_progress, step, comparison, error);
+    }
+    return status;
+}
+
+/* How busy the device was, from the flags of what was measured. */
+static void note_state(llmperf_comparison *comparison)
+{
+    int contended = 0, unsteady = 0;
+    for (int i = 0; i < comparison->row_count; i++) {
+        contended += (comparison->row[i].flags & LLMPERF_SAMPLE_CONTENDED) != 0;
+        unsteady += (comparison->row[i].flags & LLMPERF_SAMPLE_UNSTEADY) != 0;
+    }
+    if (contended + unsteady > 0)
+        llmperf_note(&comparison->notes,
+                     "%d of %d rows were measured while others used the machine, %d while times "
+                     "drifted",
+                     contended, comparison->row_count, unsteady);
+}
+
+static int run(int argc, char **argv)
+{
+    validate_arguments arguments = {.common = COMMON_DEFAULTS, .backend = "cpu"};
+    option_result result = {0};
+    llmperf_error error = {0};
+    common_output output;
+    device_session device = {0};
+    llmperf_comparison comparison = {0};
+    static llmperf_model model;
+    static llmperf_hw hw;
+    static llmperf_calib calib;
+    bool calibrated = false;
+    llmperf_status status =
+        common_parse(&COMMAND_VALIDATE, argc, argv, &arguments, &result, &error);
+    if (status != LLMPERF_OK)
+        return common_report(status, &error);
+    if (result.help) {
+        option_print_help(stdout, &COMMAND_VALIDATE);
+        return 0;
+    }
+    status = common_load_model(&arguments.common, result.positional[0], &model, &error);
+    if (status == LLMPERF_OK)
+        status = common_load_calib(&arguments.common, &calib, &calibrated, &error);
+    if (status == LLMPERF_OK)
+        status = device_open(arguments.backend, (int)arguments.device, arguments.options, &device,
+                             &error);
+    if (status == LLMPERF_OK && result.positional_count > 1)
+        status = common_load_hw(&arguments.common, result.positional[1], &hw, &error);
+    else if (status == LLMPERF_OK && !device_spec(&arguments.common, &device.device, &hw))
+        status = llmperf_fail(&error, LLMPERF_E_USAGE,
+                              "no shipped hardware is named '%s'; name one, or a file that "
+                              "'llmperf calibrate --write-hw' wrote",
+                              device.device.name);
+    if (status == LLMPERF_OK)
+        status = run_batches(&arguments, &model, &hw, calibrated ? &calib : NULL, &device,
+                             &comparison, &error);
+    if (status == LLMPERF_OK)
+        status = common_open_output(&arguments.common, &output, &error);
+    if (status == LLMPERF_OK) {
+        char title[LLMPERF_TEXT_MAX];
+        const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
+        note_state(&comparison);
+        snprintf(title, sizeof title, "%s on %s, %s", model.name, device.device.name,
+                 calibrated ? "calibrated" : "no calibration: predictions are bounds");
+        status = llmperf_write_comparison(output.file, output.format, &comparison, title, &style,
+                                          &error);
+        llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
+        status = status == LLMPERF_OK ? closed : status;
+    }
+    llmperf_comparison_free(&comparison);
+    device_close(&device);
+    return common_report(status, &error);
+}
+
+const option_command COMMAND_VALIDATE = {
+    .name = "validate",
+    .synopsis = "MODEL [HARDWARE]",
+    .summary = "a model's own operators on this device, beside their predictions",
+    .about =
+        "Times every operator of MODEL's steps on this device, sets each beside its prediction, "
+        "then their sum beside one whole forward pass of the same shapes. HARDWARE is the part "
+        "whose peaks the calibration refers to; without it the shipped one of the device's name.",
+    .examples =
+        "llmperf validate tinyllama-1.1b my-cpu.yaml --calibration my-calibration.yaml "
+        "--weight-dtype fp32 --act-dtype fp32\n"
+        "llmperf validate llama-3.2-1b fake --backend fake -b 1..16*2 --format json",
+    .options = OPTIONS,
+    .min_positionals = 1,
+    .max_positionals = 2,
+    .run = run,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Predictions beside measurements: rows, their errors by group, and the baselines that a
+ * prediction has to beat.
+ */
+#ifndef LLMPERF_COMPARE_H
+#define LLMPERF_COMPARE_H
+
+#include <stdio.h>
+
+#include "llmperf/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One measurement and its prediction, in SI units. */
+typedef struct llmperf_compare_row {
+    char file[LLMPERF_NAME_MAX]; /* where the measurement comes from; "" = this device */
+    int64_t line;                /* 0 = none */
+    char label[LLMPERF_NAME_MAX];
+    char group[48];
+    char metric[32]; /* "time_s", "tokens_per_s" ... */
+    double measured;
+    llmperf_estimate predicted;
+    llmperf_estimate_kind kind;
+    double roofline; /* what the datasheet alone says */
+    unsigned flags;  /* LLMPERF_SAMPLE_ bits of the measurement */
+} llmperf_compare_row;
+
+/* A measurement that has no prediction, and why. */
+typedef struct llmperf_compare_skip {
+    char file[LLMPERF_NAME_MAX];
+    int64_t line;
+    char label[LLMPERF_NAME_MAX];
+    char why[LLMPERF_TEXT_MAX];
+} llmperf_compare_skip;
+
+/* Grows with its rows; start from a zeroed struct, end with llmperf_comparison_free(). */
+typedef struct llmperf_comparison {
+    int row_count, row_capacity;
+    llmperf_compare_row *row;
+    int skip_count, skip_capacity;
+    llmperf_compare_skip *skip;
+    llmperf_notes notes;
+} llmperf_comparison;
+
+LLMPERF_API llmperf_status llmperf_comparison_add(llmperf_comparison *comparison,
+                                                  const llmperf_compare_row *row,
+                                                  llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_comparison_skip(llmperf_comparison *comparison,
+                                                   const llmperf_compare_skip *skip,
+                                                   llmperf_error *error);
+LLMPERF_API void llmperf_comparison_free(llmperf_comparison *comparison);
+
+/*
+ * Errors of one group (NULL = all rows), fractions of predicted / measured - 1.
+ *   constant: the roofline times the one factor that fits the group's median best, in hindsight:
+ *             what a single efficiency could do
+ */
+typedef struct llmperf_compare_summary {
+    char group[48];
+    int n;
+    double mape_frac, median_frac, p90_frac, bias_frac, coverage_frac;
+    double roofline_mape_frac, constant_mape_frac;
+} llmperf_compare_summary;
+
+/* Errors: LLMPERF_E_MEMORY. n is 0 when no row is of the group. */
+LLMPERF_API llmperf_status llmperf_compare_summarise(const llmperf_comparison *comparison,
+                                                     const char *group,
+                                                     llmperf_compare_summary *ret_summary,
+                                                     llmperf_error *error);
+
+/* Rows, what was skipped, and the summary, as text, json, csv or md. */
+LLMPERF_API llmperf_status llmperf_write_comparison(FILE *out, const char *format,
+                                                    const llmperf_comparison *comparison,
+                                                    const char *title,
+                                                    const llmperf_text_style *style,
+                                                    llmperf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

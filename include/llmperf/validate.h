@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* A model's own operators, timed on a device beside their predictions. Part of libllmperf-calib. */
+#ifndef LLMPERF_VALIDATE_H
+#define LLMPERF_VALIDATE_H
+
+#include "llmperf/compare.h"
+#include "llmperf/measure.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Says what is being measured, for progress; `done` of `total`. */
+typedef void (*llmperf_validate_progress)(const char *what, int done, int total, void *context);
+
+/*
+ * Times every operator of one step of `c` (decode at its batch and context, or the prefill of its
+ * prompts in one step) on a device, then the whole step as one forward pass, and adds rows:
+ * each operator, the sum of the operators, and the whole step. Operators that the device cannot run
+ * are skipped with the reason; the sum then covers the others, and the whole step is skipped.
+ * Errors: those of the device.
+ */
+LLMPERF_API llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
+                                                 const llmperf_backend *backend, void *handle,
+                                                 const llmperf_measure_options *options,
+                                                 llmperf_validate_progress progress, void *context,
+                                                 llmperf_comparison *comparison,
+                                                 llmperf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

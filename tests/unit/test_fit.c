@@ -1,0 +1,789 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fit finds the parameters that made the samples, says what it cannot know, and its intervals
+ * hold what they promise. Samples are made by llmperf_time_op() and seeded noise.
+ */
+#include <criterion/criterion.h>
+
+#include <gsl/gsl_errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "llmperf/fit.h"
+#include "random_case.h"
+
+static llmperf_error error;
+static llmperf_calib calib;
+
+/* Round numbers of an H100's order. */
+static llmperf_hw part(void)
+{
+    llmperf_hw hw = {.name = "part", .kind = "gpu", .mem_bytes_per_s = 3e12, .units = 132,
+                     .l2_bytes = 50e6, .memory_bytes = 8e10,
+                     .link = {.kind = "nvlink", .bytes_per_s = 4e11, .latency_s = 3e-6}};
+    hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e15;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_FP8] = 2e15;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 6e13;
+    return hw;
+}
+
+static double normal(rng *r)
+{
+    return sqrt(-2 * log(rng_real(r, 1e-12, 1))) * cos(6.283185307179586 * rng_real(r, 0, 1));
+}
+
+/* How samples are made. */
+typedef struct maker {
+    llmperf_samples samples;
+    llmperf_hw hw;
+    llmperf_calib_entry truth;
+    rng r;
+    double noise, outliers;
+    int32_t library;
+} maker;
+
+static maker make(llmperf_calib_entry truth, double noise, double outliers)
+{
+    maker m = {.hw = part(), .truth = truth, .r = {.state = 1234}, .noise = noise,
+               .outliers = outliers};
+    llmperf_samples_name(&m.samples, "lib", &m.library, NULL);
+    return m;
+}
+
+static double true_time(const maker *m, const llmperf_op *op)
+{
+    static llmperf_calib truth;
+    llmperf_calib_init(&truth);
+    truth.entry_count = 1;
+    truth.entry[0] = m->truth;
+    memset(truth.index[op->kind], 0, sizeof truth.index[0]);
+    return llmperf_time_op(op, &m->hw, &truth, NULL, NULL);
+}
+
+static void put(maker *m, llmperf_op op, llmperf_sample_kind kind)
+{
+    llmperf_sample s = {.op = op, .kind = (uint8_t)kind, .place = LLMPERF_PLACE_COLD, .copies = 1,
+                        .library = m->library};
+    s.time_s = true_time(m, &op) * exp(m->noise * normal(&m->r));
+    if (rng_chance(&m->r, m->outliers))
+        s.time_s *= rng_real(&m->r, 1.5, 4); /* a neighbour, a page fault: slower */
+    cr_assert(llmperf_samples_add(&m->samples, &s, NULL) == LLMPERF_OK);
+}
+
+static void put_products(maker *m, llmperf_dtype dtype, double least_m, double most_m)
+{
+    static const double sizes[] = {256, 512, 1024, 2048, 4096, 8192, 14336};
+    for (double rows = least_m; rows <= most_m; rows = rows < 16 ? rows * 2 : ceil(rows * 1.4))
+        for (int n = 0; n < 7; n++)
+            for (int k = 0; k < 7; k++)
+                put(m, llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, rows, sizes[n], sizes[k]),
+                    LLMPERF_SAMPLE_GEMM);
+}
+
+static llmperf_fits run(maker *m, const llmperf_fit_options *options)
+{
+    llmperf_fits fits = {0};
+    error = (llmperf_error){0};
+    cr_assert(llmperf_fit(&m->samples, &m->hw, options, &fits, &error) == LLMPERF_OK, "%s",
+              error.text);
+    return fits;
+}
+
+static llmperf_calib_entry only(llmperf_fits *fits)
+{
+    cr_assert(fits->count == 1);
+    cr_assert(fits->fit[0].status == LLMPERF_OK, "%s", fits->fit[0].why);
+    llmperf_calib_entry e = fits->fit[0].entry;
+    llmperf_fits_free(fits);
+    return e;
+}
+
+static llmperf_calib_entry truth_of(llmperf_op_kind kind)
+{
+    return llmperf_calib_ideal(kind);
+}
+
+/* Recovered within `share` of the truth. */
+static void expect_param(const llmperf_calib_entry *e, const llmperf_calib_entry *truth,
+                         llmperf_param p, double share)
+{
+    cr_expect(is_near(e->param[p], truth->param[p], share), "%s: %g, the truth is %g (%s)",
+              llmperf_param_name(p), e->param[p], truth->param[p], e->remarks);
+}
+
+/* ---- known parameters come back: 3 % noise, 10 % outliers ---- */
+
+Test(fit, a_gemm_comes_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.74;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.86;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_SERIAL] = 4e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2.2;
+    maker m = make(t, 0.03, 0.1);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 20000);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    expect_param(&e, &t, LLMPERF_PARAM_COMPUTE, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_SERIAL, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_NORM, 0.02);
+    cr_expect(e.quality.median_frac < 0.03 && e.quality.left_out_frac < 0.2);
+    cr_expect(e.correlation < 0.1); /* the noise knows no families */
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, the_refinements_of_a_gemm_come_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.85;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.86;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_LOOP] = 4e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2.5;
+    t.param[LLMPERF_PARAM_FILL] = 150;
+    t.param[LLMPERF_PARAM_TILE] = 0.5;
+    t.param[LLMPERF_PARAM_SETTLE] = 0.3;
+    t.param[LLMPERF_PARAM_PASSES] = 6;
+    maker m = make(t, 0.03, 0.1);
+    put_products(&m, LLMPERF_DTYPE_FP8, 1, 60000);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    expect_param(&e, &t, LLMPERF_PARAM_COMPUTE, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_LOOP, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_FILL, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_TILE, 0.15);
+    expect_param(&e, &t, LLMPERF_PARAM_SETTLE, 0.15);
+    expect_param(&e, &t, LLMPERF_PARAM_PASSES, 0.05);
+    cr_expect(e.param[LLMPERF_PARAM_SERIAL] == 0, "the loop adds; it does not run beside");
+    llmperf_samples_free(&m.samples);
+}
+
+static void put_attention(maker *m, bool decode)
+{
+    static const double layouts[][3] = {{8, 1, 128}, {32, 8, 128}, {32, 32, 64}, {16, 2, 64},
+                                        {40, 8, 128}, {64, 8, 256}};
+    for (int i = 0; i < 6; i++)
+        for (double b = 1; b <= (decode ? 512 : 16); b *= 2)
+            for (double s = decode ? 16 : 32; s <= 16384; s *= 2) {
+                llmperf_attention_shape shape = {
+                    .dtype = LLMPERF_DTYPE_BF16, .sequences = b, .query_tokens = decode ? 1 : s,
+                    .past_tokens = decode ? s : 0, .heads = layouts[i][0],
+                    .kv_heads = layouts[i][1], .head_dim = layouts[i][2]};
+                put(m, llmperf_sample_attention(&shape),
+                    decode ? LLMPERF_SAMPLE_ATTN_DECODE : LLMPERF_SAMPLE_ATTN_PREFILL);
+            }
+}
+
+Test(fit, decode_attention_comes_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ATTENTION);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.05;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 9e-6;
+    t.param[LLMPERF_PARAM_WORK] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 1.4;
+    maker m = make(t, 0.03, 0.1);
+    put_attention(&m, true);
+    put_attention(&m, true);
+    put_attention(&m, true);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.key.regime == LLMPERF_REGIME_DECODE);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_WORK, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_NORM, 0.04);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, prefill_attention_comes_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ATTENTION);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.6;
+    t.param[LLMPERF_PARAM_LAUNCH] = 9e-6;
+    t.param[LLMPERF_PARAM_WORK] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 1.2;
+    maker m = make(t, 0.03, 0.1);
+    for (int i = 0; i < 6; i++)
+        put_attention(&m, false);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.key.regime == LLMPERF_REGIME_PREFILL);
+    expect_param(&e, &t, LLMPERF_PARAM_COMPUTE, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_WORK, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_NORM, 0.05);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, elementwise_comes_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.7;
+    t.param[LLMPERF_PARAM_LAUNCH] = 2.5e-6;
+    maker m = make(t, 0.03, 0.1);
+    for (int i = 0; i < 20; i++)
+        for (double values = 1e4; values < 1e9; values *= 3)
+            put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+                LLMPERF_SAMPLE_ELEMENTWISE);
+    for (int64_t i = 0; i < m.samples.count; i++) { /* as a part with fp32 units times it */
+        m.samples.sample[i].op.dtype = LLMPERF_DTYPE_FP32;
+    }
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, a_collective_comes_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_COLLECTIVE);
+    t.param[LLMPERF_PARAM_LINK] = 0.75;
+    t.param[LLMPERF_PARAM_LAUNCH] = 6e-6;
+    t.param[LLMPERF_PARAM_HOP] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 0.7;
+    maker m = make(t, 0.03, 0.1);
+    for (int i = 0; i < 10; i++)
+        for (double n = 2; n <= 8; n *= 2)
+            for (double bytes = 512; bytes < 2e9; bytes *= 2)
+                put(&m, llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_REDUCE, n, bytes),
+                    LLMPERF_SAMPLE_ALL_REDUCE);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.key.collective == LLMPERF_COLLECTIVE_ALL_REDUCE && e.key.devices == 0);
+    expect_param(&e, &t, LLMPERF_PARAM_LINK, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_HOP, 0.03);
+    expect_param(&e, &t, LLMPERF_PARAM_NORM, 0.02);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, without_noise_nothing_is_left)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.6;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.9;
+    t.param[LLMPERF_PARAM_LAUNCH] = 5e-6;
+    t.param[LLMPERF_PARAM_SERIAL] = 2e-6;
+    t.param[LLMPERF_PARAM_NORM] = 3;
+    maker m = make(t, 0, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.quality.p90_frac < 1e-4 && e.residual < 1e-4, "%g", e.quality.p90_frac);
+    for (int i = 0; i <= LLMPERF_PARAM_NORM; i++)
+        if (i != LLMPERF_PARAM_WORK)
+            expect_param(&e, &t, (llmperf_param)i, 1e-3);
+    llmperf_samples_free(&m.samples);
+}
+
+/* ---- what the samples cannot tell ---- */
+
+Test(fit, memory_bound_samples_leave_the_peak_open)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.5;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = INFINITY;
+    maker m = make(t, 0.03, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8); /* ridge at 333 rows */
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(!(e.fitted & 1u << LLMPERF_PARAM_COMPUTE));
+    cr_expect(strstr(e.remarks, "compute_efficiency fixed at 0.8") != NULL, "%s", e.remarks);
+    cr_expect(e.param[LLMPERF_PARAM_COMPUTE] == 0.8);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, compute_bound_samples_leave_the_bandwidth_open)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = INFINITY;
+    maker m = make(t, 0.02, 0);
+    for (double rows = 4096; rows < 40000; rows *= 1.1)
+        for (double n = 4096; n <= 16384; n *= 2)
+            put(&m, llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, ceil(rows), n, n),
+                LLMPERF_SAMPLE_GEMM);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(!(e.fitted & 1u << LLMPERF_PARAM_MEMORY), "%s", e.remarks);
+    cr_expect(strstr(e.remarks, "memory_efficiency fixed at") != NULL, "%s", e.remarks);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, an_efficiency_beyond_physics_stays_at_its_bound)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    maker m = make(t, 0.001, 0);
+    for (double values = 1e6; values < 1e9; values *= 1.2)
+        put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+            LLMPERF_SAMPLE_ELEMENTWISE);
+    for (int64_t i = 0; i < m.samples.count; i++)
+        m.samples.sample[i].time_s /= 1.049; /* still no faster than 95 % of the roofline */
+    m.hw.mem_bytes_per_s *= 0.999;
+    llmperf_fits fits = run(&m, NULL);
+    cr_expect(fits.fit[0].at_bound, "%s", fits.fit[0].entry.remarks);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.param[LLMPERF_PARAM_MEMORY] <= 1.05);
+    cr_expect(strstr(e.remarks, "at its upper bound") != NULL, "%s", e.remarks);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, few_samples_carry_few_parameters)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    maker m = make(t, 0.01, 0);
+    for (double rows = 1; rows <= 16384; rows *= 4)
+        put(&m, llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, rows, 4096, 4096), LLMPERF_SAMPLE_GEMM);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(strstr(e.remarks, "left out: 8 samples") != NULL, "%s", e.remarks);
+    cr_expect(e.quality.p90_frac < 0.1);
+    llmperf_samples_free(&m.samples);
+}
+
+/* ---- the one function, its floor and its order ---- */
+
+static llmperf_calib_entry random_refined(rng *r, llmperf_op_kind kind)
+{
+    llmperf_calib_entry e = llmperf_calib_ideal(kind);
+    e.param[LLMPERF_PARAM_COMPUTE] = rng_real(r, 0.3, 1);
+    e.param[LLMPERF_PARAM_MEMORY] = rng_real(r, 0.3, 1);
+    e.param[LLMPERF_PARAM_LAUNCH] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_SERIAL] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_WORK] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_NORM] = rng_real(r, 0.5, 4);
+    e.param[LLMPERF_PARAM_FILL] = rng_log(r, 1, 1000);
+    e.param[LLMPERF_PARAM_SCORE] = rng_log(r, 1, 200);
+    e.param[LLMPERF_PARAM_TILE] = rng_real(r, 0.01, 1);
+    e.param[LLMPERF_PARAM_SETTLE] = rng_log(r, 0.01, 1);
+    e.param[LLMPERF_PARAM_PASSES] = rng_log(r, 0.1, 10);
+    e.param[LLMPERF_PARAM_LOOP] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_HEAD] = rng_log(r, 1e-7, 1e-5);
+    return e;
+}
+
+static llmperf_op random_op(rng *r, llmperf_op_kind kind)
+{
+    if (kind == LLMPERF_KIND_GEMM)
+        return llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, (double)rng_log_int(r, 1, 20000),
+                                   (double)rng_log_int(r, 64, 20000),
+                                   (double)rng_log_int(r, 64, 20000));
+    llmperf_attention_shape shape = {
+        .dtype = LLMPERF_DTYPE_BF16, .sequences = (double)rng_log_int(r, 1, 256),
+        .query_tokens = (double)rng_log_int(r, 1, 4096), .heads = 8, .kv_heads = 2,
+        .past_tokens = rng_chance(r, 0.5) ? 0 : (double)rng_log_int(r, 1, 8192),
+        .head_dim = rng_chance(r, 0.5) ? 64 : 128};
+    return llmperf_sample_attention(&shape);
+}
+
+Test(fit, gradient_of_the_refinements_equals_finite_differences)
+{
+    llmperf_hw hw = part();
+    for (int seed = 0; seed < CASES(2000); seed++) {
+        rng r = {.state = (uint64_t)seed};
+        llmperf_op_kind kind = seed % 2 ? LLMPERF_KIND_GEMM : LLMPERF_KIND_ATTENTION;
+        llmperf_op op = random_op(&r, kind);
+        llmperf_calib_entry e = random_refined(&r, kind);
+        llmperf_gradient g;
+        llmperf_calib_init(&calib);
+        calib.entry_count = 1;
+        calib.entry[0] = e;
+        memset(calib.index[kind], 0, sizeof calib.index[0]);
+        llmperf_time_op(&op, &hw, &calib, NULL, &g);
+        for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
+            double x = e.param[p], step = x * 1e-5;
+            if (p == LLMPERF_PARAM_LINK || p == LLMPERF_PARAM_HOP || x == 0)
+                continue;
+            calib.entry[0].param[p] = x + step;
+            double up = log(llmperf_time_op(&op, &hw, &calib, NULL, NULL));
+            calib.entry[0].param[p] = x - step;
+            double down = log(llmperf_time_op(&op, &hw, &calib, NULL, NULL));
+            calib.entry[0].param[p] = x;
+            double want = (up - down) / (2 * step) * x, got = g.dlog[0][p] * x;
+            cr_assert(fabs(want - got) < 1e-6 + 1e-5 * fabs(want), "seed %d, %s: %g, not %g", seed,
+                      llmperf_param_name((llmperf_param)p), got, want);
+        }
+    }
+}
+
+Test(fit, refined_times_keep_the_floor_and_the_order)
+{
+    llmperf_hw hw = part();
+    for (int seed = 0; seed < CASES(3000); seed++) {
+        rng r = {.state = (uint64_t)seed + 77};
+        llmperf_op_kind kind = seed % 2 ? LLMPERF_KIND_GEMM : LLMPERF_KIND_ATTENTION;
+        llmperf_calib_entry e = random_refined(&r, kind);
+        llmperf_op op = random_op(&r, kind), more = op;
+        llmperf_calib_init(&calib);
+        calib.entry_count = 1;
+        calib.entry[0] = e;
+        memset(calib.index[kind], 0, sizeof calib.index[0]);
+        double time = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        double floor_s = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+        cr_assert(time >= floor_s, "seed %d: %g below %g", seed, time, floor_s);
+        if (kind == LLMPERF_KIND_GEMM) { /* a row more, many rows more */
+            double rows = rng_chance(&r, 0.5) ? 1 : (double)rng_log_int(&r, 1, 1000);
+            more = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, op.m + rows, op.n, op.k);
+        } else {
+            llmperf_attention_shape shape = {
+                .dtype = LLMPERF_DTYPE_BF16, .sequences = op.sequences,
+                .query_tokens = op.query_tokens, .past_tokens = op.past_tokens, .heads = op.heads,
+                .kv_heads = op.kv_heads, .head_dim = op.head_dim};
+            if (op.regime == LLMPERF_REGIME_PREFILL)
+                shape.sequences += 1;
+            else
+                shape.past_tokens += (double)rng_log_int(&r, 1, 1000);
+            more = llmperf_sample_attention(&shape);
+        }
+        cr_assert(llmperf_time_op(&more, &hw, &calib, NULL, NULL) >= time * (1 - 1e-12),
+                  "seed %d: more work takes less time", seed);
+        llmperf_hw faster = hw;
+        faster.peak_flop_per_s[LLMPERF_DTYPE_BF16] *= 1.5;
+        cr_assert(llmperf_time_op(&op, &faster, &calib, NULL, NULL) <= time * (1 + 1e-12));
+        faster.mem_bytes_per_s *= 1.5;
+        cr_assert(llmperf_time_op(&op, &faster, &calib, NULL, NULL) <= time * (1 + 1e-12));
+    }
+}
+
+Test(fit, one_row_never_costs_more_than_two)
+{
+    llmperf_hw hw = part();
+    llmperf_calib_entry gemm = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    gemm.key = (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16};
+    gemm.param[LLMPERF_PARAM_MEMORY] = 0.5;
+    llmperf_calib_entry row = gemm;
+    row.key.gemv = 1;
+    for (int slower = 0; slower < 2; slower++) {
+        row.param[LLMPERF_PARAM_MEMORY] = slower ? 0.2 : 0.9;
+        llmperf_calib_init(&calib);
+        cr_assert(llmperf_calib_add(&calib, &gemm, &error) == LLMPERF_OK);
+        cr_assert(llmperf_calib_add(&calib, &row, &error) == LLMPERF_OK);
+        llmperf_op one = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, 1, 4096, 4096);
+        llmperf_op two = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, 2, 4096, 4096);
+        llmperf_gradient g;
+        double t = llmperf_time_op(&one, &hw, &calib, NULL, &g);
+        cr_expect(is_near(t, one.bytes / 3e12 / (slower ? 0.5 : 0.9), 1e-12));
+        cr_expect(g.entry[0] == (slower ? 0 : 1)); /* the gradient is that of the fit in use */
+        cr_expect(t <= llmperf_time_op(&two, &hw, &calib, NULL, NULL));
+    }
+}
+
+/* ---- products with one row, and which samples count ---- */
+
+Test(fit, products_with_one_row_apart)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.4;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    maker m = make(t, 0.02, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 2, 4096);
+    m.truth.param[LLMPERF_PARAM_MEMORY] = 0.8; /* GEMV does not pack the weights */
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.gemv_apart = true, .plain = true});
+    cr_assert(fits.count == 2);
+    for (int i = 0; i < 2; i++) {
+        const llmperf_calib_entry *e = &fits.fit[i].entry;
+        double want = e->key.gemv ? 0.8 : 0.4;
+        cr_expect(is_near(e->param[LLMPERF_PARAM_MEMORY], want, 0.03), "%g, not %g (%s)",
+                  e->param[LLMPERF_PARAM_MEMORY], want, e->remarks);
+    }
+    llmperf_calib_init(&calib);
+    cr_expect(llmperf_fits_to_calib(&fits, &calib, &error) == LLMPERF_OK);
+    cr_expect(calib.entry_count == 2 && calib.variants == 1);
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, warm_operands_do_not_count)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    maker m = make(t, 0.02, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    for (int64_t i = 0; i < m.samples.count; i++) {
+        llmperf_sample *s = &m.samples.sample[i];
+        s->place = LLMPERF_PLACE_UNKNOWN;
+        s->copies = 6;
+        if (6 * s->op.weight_bytes <= 1.5 * m.hw.l2_bytes)
+            s->time_s *= 0.97; /* what a cache does */
+    }
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.quality.warm > 0 && e.quality.samples + e.quality.warm == m.samples.count);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, disturbed_samples_go_unless_there_is_little_else)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.7;
+    t.param[LLMPERF_PARAM_LAUNCH] = 2e-6;
+    for (int all = 0; all < 2; all++) {
+        maker m = make(t, 0.01, 0);
+        for (int i = 0; i < 4; i++)
+            for (double values = 1e5; values < 1e9; values *= 2)
+                put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+                    LLMPERF_SAMPLE_ELEMENTWISE);
+        for (int64_t i = 0; i < m.samples.count; i++)
+            if (all || i % 4 == 0) {
+                m.samples.sample[i].flags = LLMPERF_SAMPLE_CONTENDED;
+                m.samples.sample[i].time_s *= 2;
+            }
+        llmperf_fits fits = run(&m, NULL);
+        cr_expect(fits.contended && !fits.throttled);
+        llmperf_calib_entry e = only(&fits);
+        cr_expect(e.quality.refused == (all ? 0 : (m.samples.count + 3) / 4));
+        cr_expect(is_near(e.param[LLMPERF_PARAM_MEMORY], all ? 0.35 : 0.7, 0.02));
+        llmperf_samples_free(&m.samples);
+    }
+}
+
+Test(fit, many_samples_are_thinned_by_shape_and_all_are_scored)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    maker m = make(t, 0.02, 0);
+    for (int i = 0; i < 20; i++) /* one shape over and over */
+        put_products(&m, LLMPERF_DTYPE_BF16, 4096, 4096);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true, .points = 400});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.quality.points == 400 && e.quality.samples == m.samples.count);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.03);
+    expect_param(&e, &t, LLMPERF_PARAM_COMPUTE, 0.03);
+    llmperf_samples_free(&m.samples);
+}
+
+/* ---- uncertainty ---- */
+
+/*
+ * Coverage by simulation: fits to noisy samples of half of the shapes, 90 % intervals of the other
+ * half's measurements. The residual is half noise, half a shift that a whole family shares.
+ */
+Test(fit, intervals_of_operators_hold_what_they_promise)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.74;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.86;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_SERIAL] = 4e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2.2;
+    int inside = 0, seen = 0;
+    for (int trial = 0; trial < (CASES(60) > 12 ? CASES(60) : 12); trial++) {
+        maker m = make(t, 0.03, 0), held = make(t, 0.03, 0);
+        m.r.state = held.r.state = (uint64_t)(1000 + trial);
+        rng_next(&held.r);
+        for (int shape = 0; shape < 40; shape++) {
+            maker *to = shape % 2 ? &held : &m;
+            double n = (double)rng_log_int(&m.r, 256, 16384);
+            double k = (double)rng_log_int(&m.r, 256, 16384);
+            double shift = exp(0.03 * normal(&m.r));
+            for (double rows = 1; rows <= 8192; rows *= 4) {
+                put(to, llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, rows, n, k),
+                    LLMPERF_SAMPLE_GEMM);
+                to->samples.sample[to->samples.count - 1].time_s *= shift;
+            }
+        }
+        llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+        llmperf_calib_entry e = only(&fits);
+        llmperf_fit_score score;
+        cr_assert(llmperf_fit_judge(&held.samples, &held.hw, NULL, &e, &score));
+        inside += (int)(score.coverage_frac * (double)held.samples.count + 0.5);
+        seen += (int)held.samples.count;
+        cr_expect(e.correlation > 0.1, "families share a shift: rho %g", e.correlation);
+        llmperf_samples_free(&m.samples);
+        llmperf_samples_free(&held.samples);
+    }
+    double coverage = (double)inside / seen;
+    cr_expect(coverage > 0.85 && coverage < 0.95, "coverage %.3f of %d", coverage, seen);
+}
+
+/* Over many repetitions the parameters scatter as their standard errors say. */
+Test(fit, standard_errors_are_the_scatter_of_repetitions)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.7;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    double sum = 0, squares = 0, errors = 0;
+    int trials = CASES(200) > 40 ? CASES(200) : 40;
+    for (int trial = 0; trial < trials; trial++) {
+        maker m = make(t, 0.05, 0);
+        m.r.state = (uint64_t)trial + 99;
+        for (double values = 1e5; values < 1e9; values *= 1.3)
+            put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+                LLMPERF_SAMPLE_ELEMENTWISE);
+        llmperf_fits fits = run(&m, NULL);
+        llmperf_calib_entry e = only(&fits);
+        double x = e.param[LLMPERF_PARAM_LAUNCH];
+        sum += x;
+        squares += x * x;
+        errors += sqrt(e.covariance[LLMPERF_PARAM_LAUNCH][LLMPERF_PARAM_LAUNCH]);
+        llmperf_samples_free(&m.samples);
+    }
+    double mean = sum / trials, scatter = sqrt(squares / trials - mean * mean);
+    double said = errors / trials;
+    cr_expect(is_near(mean, 3e-6, 0.02), "mean %g", mean);
+    cr_expect(said > 0.75 * scatter && said < 1.5 * scatter, "said %g, scatter %g", said, scatter);
+}
+
+/* ---- manners ---- */
+
+static void no_handler(const char *reason, const char *file, int line, int code)
+{
+    cr_assert(false, "GSL's handler was called: %s %s %d %d", reason, file, line, code);
+}
+
+Test(fit, gsl_keeps_the_handler_of_the_program)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    maker m = make(t, 0.01, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 64);
+    gsl_error_handler_t *before = gsl_set_error_handler(no_handler);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_fits_free(&fits);
+    cr_expect(gsl_set_error_handler(before) == no_handler);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, the_same_samples_give_the_same_bits)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_LAUNCH] = 2e-6;
+    maker m = make(t, 0.03, 0.1);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    llmperf_fit_options options = {.points = 200};
+    llmperf_fits a = run(&m, &options), b = run(&m, &options);
+    cr_expect(memcmp(a.fit[0].entry.param, b.fit[0].entry.param, sizeof a.fit[0].entry.param) == 0);
+    cr_expect_str_eq(a.digest, b.digest);
+    cr_expect(strncmp(a.digest, "fnv1a64:", 8) == 0);
+    m.samples.sample[0].time_s *= 1.0000001;
+    llmperf_fits c = run(&m, &options);
+    cr_expect(strcmp(a.digest, c.digest) != 0);
+    llmperf_fits_free(&a);
+    llmperf_fits_free(&b);
+    llmperf_fits_free(&c);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, what_cannot_be_fitted_is_said)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    llmperf_hw hw = part();
+    llmperf_samples none = {0};
+    llmperf_fits fits = {0};
+    error = (llmperf_error){0};
+    cr_expect(llmperf_fit(&none, &hw, NULL, &fits, &error) == LLMPERF_E_FIT);
+    cr_expect(strstr(error.text, "no sample to fit: 0 were read") != NULL, "%s", error.text);
+
+    maker m = make(t, 0.01, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1);
+    int32_t other;
+    llmperf_samples_name(&m.samples, "other-part", &other, NULL);
+    for (int64_t i = 0; i < m.samples.count; i++)
+        m.samples.sample[i].hw = other;
+    error = (llmperf_error){0};
+    cr_expect(llmperf_fit(&m.samples, &hw, NULL, &fits, &error) == LLMPERF_E_FIT);
+    cr_expect(strstr(error.text, "no sample is of part; the 49 that were read are of 'other-part'"),
+              "%s", error.text);
+    snprintf(hw.aliases[0], sizeof hw.aliases[0], "OTHER-part");
+    hw.alias_count = 1;
+    cr_expect(llmperf_fit(&m.samples, &hw, NULL, &fits, &error) == LLMPERF_OK);
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+
+    m = make(t, 0.01, 0);
+    put(&m, llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, 1, 64, 64), LLMPERF_SAMPLE_GEMM);
+    fits = run(&m, NULL);
+    cr_expect(fits.count == 1 && fits.fit[0].status == LLMPERF_E_FIT);
+    cr_expect(strstr(fits.fit[0].why, "1 usable samples; at least 4 are needed") != NULL, "%s",
+              fits.fit[0].why);
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+
+    /* int8 has no peak here: the operators cannot be timed */
+    m = make(t, 0.01, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1);
+    for (int64_t i = 0; i < m.samples.count; i++)
+        m.samples.sample[i].op.dtype = LLMPERF_DTYPE_INT8;
+    fits = run(&m, NULL);
+    cr_expect(fits.fit[0].status == LLMPERF_E_FIT && fits.fit[0].entry.key.dtype == LLMPERF_DTYPE_INT8);
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, two_libraries_do_not_mix)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_LAUNCH] = 2e-6;
+    maker m = make(t, 0.01, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1024);
+    llmperf_samples_name(&m.samples, "other", &m.library, NULL);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1024);
+    llmperf_fits fits = run(&m, NULL);
+    cr_assert(fits.count == 2);
+    llmperf_calib_init(&calib);
+    error = (llmperf_error){0};
+    cr_expect(llmperf_fits_to_calib(&fits, &calib, &error) == LLMPERF_E_USAGE);
+    cr_expect(strstr(error.text, "two libraries have a fit for gemm bf16: 'lib' and 'other'"), "%s",
+              error.text);
+    llmperf_fits_free(&fits);
+    const char *const one[] = {"other", NULL};
+    fits = run(&m, &(llmperf_fit_options){.libraries = one});
+    cr_assert(fits.count == 1);
+    cr_expect_str_eq(fits.fit[0].entry.library, "other");
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+}
+
+/* A small extract of a public collection: the form fits it far better than the datasheet does. */
+Test(fit, a_public_extract)
+{
+    char path[1024];
+    llmperf_hw hw;
+    const char *source = getenv("LLMPERF_SOURCE");
+    llmperf_samples samples = {0};
+    llmperf_fits fits = {0};
+    snprintf(path, sizeof path, "%s/specs/hardware/h100-sxm.yaml", source ? source : ".");
+    cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
+    snprintf(path, sizeof path, "%s/tests/data/ops/aic_gemm_h100_sxm_bfloat16.csv",
+             source ? source : ".");
+    cr_assert(llmperf_samples_read(&samples, path, NULL, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_fit(&samples, &hw, NULL, &fits, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(fits.count == 3); /* vLLM, TensorRT-LLM, SGLang */
+    for (int i = 0; i < 3; i++) {
+        const llmperf_calib_quality *q = &fits.fit[i].entry.quality;
+        cr_expect(fits.fit[i].status == LLMPERF_OK, "%s", fits.fit[i].why);
+        cr_expect(q->mean_frac < 0.08 && q->mean_frac < 0.5 * q->roofline_frac, "%g %g",
+                  q->mean_frac, q->roofline_frac);
+    }
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&samples);
+}
