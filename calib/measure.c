@@ -42,11 +42,11 @@ static void sleep_s(double seconds)
         ;
 }
 
-/* ---- what a sequence of times says --------------------------------------------------------------- */
+/* ---- what a sequence of times says ----------------------------------------------------------- */
 
 /*
- * The largest l with P(B < l) <= 2.5 %, B ~ Binomial(n, 1/2): the interval from the l-th smallest to
- * the l-th largest of n independent times then holds the true median with at least 95 %, whatever
+ * The largest l with P(B < l) <= 2.5 %, B ~ Binomial(n, 1/2): the interval from the l-th smallest
+ * to the l-th largest of n independent times then holds the true median with at least 95 %, whatever
  * their distribution. n = 10 gives 2 (covers 97.9 %), n = 100 gives 40.
  */
 int llmperf_interval_rank(int count)
@@ -141,7 +141,7 @@ llmperf_status llmperf_summarise(const double *seconds, int count, llmperf_summa
     return LLMPERF_OK;
 }
 
-/* ---- one attempt ----------------------------------------------------------------------------------- */
+/* ---- one attempt ----------------------------------------------------------------------------- */
 
 /* The times of a probe being sampled. */
 typedef struct sampler {
@@ -261,7 +261,7 @@ static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmper
     return LLMPERF_OK;
 }
 
-/* ---- several attempts ------------------------------------------------------------------------------ */
+/* ---- several attempts ------------------------------------------------------------------------ */
 
 static int curable_count(unsigned flags)
 {

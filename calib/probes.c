@@ -16,7 +16,7 @@ static const double QUICK_BUDGET_S = 45, FULL_BUDGET_S = 400;
 static const double QUICK_LIMIT_S = 1.5, FULL_LIMIT_S = 6;
 static const double MEMORY_SHARE = 0.6; /* of free memory, all buffers together */
 
-/* ---- probes as text and numbers -------------------------------------------------------------------- */
+/* ---- probes as text and numbers -------------------------------------------------------------- */
 
 static void size_text(double bytes, char *buffer, size_t size)
 {
@@ -114,7 +114,7 @@ double llmperf_probe_flop(const llmperf_probe *probe)
     return sum;
 }
 
-/* ---- the grids ------------------------------------------------------------------------------------- */
+/* ---- the grids ------------------------------------------------------------------------------- */
 
 /* Who measures a row: everyone, only a full run, only devices other than CPUs. */
 enum { ALWAYS = 0, FULL = 1, LARGE = 2 };

@@ -635,7 +635,7 @@ static llmperf_status read_header(reader *r, char **cell, int count)
         const char *name = renamed(r, cell[i]);
         if (!name)
             name = cell[i];
-        int c = column_of(name);
+        int c = (int)column_of(name);
         bool wide = c == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2] &&
                     strcmp(name, "t_mean_us") != 0 && strcmp(name, "t_max_us") != 0;
         if (wide && r->library_count < LIBRARIES_MAX) {

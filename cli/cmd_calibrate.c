@@ -90,7 +90,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static llmperf_sample_kind kind_of(const llmperf_probe *probe)
 {
@@ -201,7 +201,7 @@ static llmperf_status load_samples(session *s, llmperf_error *error)
     return status;
 }
 
-/* ---- progress ---------------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 static void time_text(double seconds, char *buffer, size_t size)
 {
@@ -259,7 +259,7 @@ static void tell_done(const session *s, int index, const llmperf_measurement *m)
     fprintf(stderr, "%s%s\n", flags[0] ? "," : "", flags);
 }
 
-/* ---- measuring --------------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Measures one probe and keeps the sample. What the device cannot do is passed over and said. */
 static llmperf_status measure_one(session *s, int index, double limit_s, llmperf_error *error)
@@ -336,7 +336,7 @@ static llmperf_status measure_all(session *s, llmperf_error *error)
     return status;
 }
 
-/* ---- what was reached -------------------------------------------------------------------------------- */
+/* ---- what was reached ------------------------------------------------------------------------ */
 
 /* Which stream a sample is: the plan's largest buffers, told apart by the bytes they move. */
 static int stream_of(const session *s, const llmperf_sample *sample)
@@ -443,7 +443,7 @@ static void hw_from_peaks(const session *s, const peaks *p, llmperf_hw *ret_hw)
                      p->contended, (long long)s->samples.count);
 }
 
-/* The datasheet: --spec, else the measured one with --write-hw, else the shipped one, else measured. */
+/* The datasheet: --spec, with --write-hw the measured one, else the shipped one, else measured. */
 static llmperf_status choose_hw(session *s, const peaks *p, llmperf_hw *ret_hw,
                                 llmperf_error *error)
 {
@@ -470,7 +470,7 @@ static llmperf_status write_hw(const session *s, const llmperf_hw *hw, llmperf_e
     return status == LLMPERF_OK ? closed : status;
 }
 
-/* ---- the summary ------------------------------------------------------------------------------------- */
+/* ---- the summary ----------------------------------------------------------------------------- */
 
 static void row(const char *what, double measured, double datasheet, const char *unit)
 {
@@ -619,7 +619,7 @@ static void print_next(const session *s, const llmperf_hw *hw)
     printf("next: llmperf predict MODEL %s --calibration %s\n", part, calibration);
 }
 
-/* ---- the command ------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* Fits and fills in who, what and when. */
 static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *fits,

@@ -45,7 +45,7 @@ typedef struct listing {
     int shown;
 } listing;
 
-/* ---- JSON -------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_text(FILE *out, const char *text)
 {
@@ -116,7 +116,7 @@ static void json_device(listing *l, const llmperf_device *d, const llmperf_hw *s
     l->first = false;
 }
 
-/* ---- text -------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void text_state(FILE *out, const llmperf_device *d)
 {
@@ -164,7 +164,7 @@ static void text_device(listing *l, const llmperf_device *d, const llmperf_hw *s
     l->first = false;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static void look_ahead(device_session *s, outlook *ret_outlook, llmperf_notes *notes)
 {

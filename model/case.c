@@ -81,15 +81,6 @@ static bool check_workload(const llmperf_workload *w, llmperf_error *error)
     ok &= in_range("kv-block", w->kv_block, 1, 65536, error);
     ok &= in_range("tp", w->tp, 1, 65536, error);
     ok &= in_range("cached", w->cached, 0, w->prompt - 1, error);
-    /* each distinct prefill step is evaluated: more of them than this is a slip of the pen */
-    const int64_t most_steps = (int64_t)1 << 20;
-    if (ok && (w->prompt - w->cached) / w->chunk > most_steps) {
-        llmperf_fail(error, LLMPERF_E_USAGE,
-                     "chunk is %lld for a prompt of %lld tokens, more than %lld steps; a larger "
-                     "chunk is allowed",
-                     (long long)w->chunk, (long long)w->prompt, (long long)most_steps);
-        ok = false;
-    }
     if (!(w->memory_utilization > 0 && w->memory_utilization <= 1)) {
         llmperf_fail(error, LLMPERF_E_USAGE,
                      "memory-utilization is %g; above 0 and at most 1 is allowed",
@@ -130,6 +121,8 @@ bool tp_is_legal(const llmperf_model *model, int64_t tp)
         /* Mamba's inner width is one head to split; the others split by heads */
         int64_t split = layer->ssm.kind == LLMPERF_SSM_MAMBA ? layer->ssm.head_dim : layer->ssm.heads;
         if (split % tp != 0)
+            return false;
+        if (layer->ssm.groups > 0 && layer->ssm.groups % tp != 0 && tp % layer->ssm.groups != 0)
             return false;
     }
     return true;

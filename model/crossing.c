@@ -89,6 +89,21 @@ static const llmperf_moe *first_moe(const llmperf_model *model)
     return NULL;
 }
 
+/* The experts that a grouped GEMM is of: models may have shapes with different experts. */
+static const llmperf_moe *moe_of(const llmperf_case *c, const llmperf_op *op)
+{
+    for (int i = 0; i < c->model->layer_kind_count; i++) {
+        const llmperf_moe *moe = &c->model->layers[i].moe;
+        double f = (double)ceil_div(moe->ffn, c->workload.tp);
+        double width = (double)(moe->latent > 0 ? moe->latent : c->model->hidden);
+        bool down = op->id == LLMPERF_OP_MOE_DOWN;
+        if (moe->experts > 0 && (down ? op->k == f && op->n == width
+                                      : op->k == width && op->n == (moe->gated ? 2 : 1) * f))
+            return moe;
+    }
+    return first_moe(c->model);
+}
+
 /* Rows per active expert once `batch` sequences decode together: b q K / E'(b q). */
 static double rows_per_expert(const llmperf_case *c, const llmperf_moe *moe, double batch)
 {
@@ -146,7 +161,7 @@ static void add_op_crossing(const llmperf_case *c, const llmperf_op *op, double 
     llmperf_crossing rows =
         llmperf_gemm_crossing(op->n, op->k, w, c->act_bytes_per, peak, bandwidth);
     if (rows.exists && is_expert_gemm(op)) {
-        rows = expert_crossing(c, first_moe(c->model), rows);
+        rows = expert_crossing(c, moe_of(c, op), rows);
     } else if (rows.exists) {
         rows.exact /= (double)c->workload.query; /* a sequence brings q rows */
         rows.batch = (int64_t)fmax(1, ceil(rows.exact));

@@ -3036,7 +3036,7 @@ static void put_terms(page *p, const llmperf_explanation *x)
     page_end_table(p);
 }
 
-/* Files are named once, below the inputs. A format, in bytes, says its own source in a few words. */
+/* Files are named once, below the inputs. A format, in bytes, says its source in a few words. */
 static bool from_file(const llmperf_explain_input *in)
 {
     return in->origin == LLMPERF_ORIGIN_HARDWARE ||

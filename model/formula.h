@@ -122,8 +122,8 @@ int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret
 /* formula_lookup of the base symbols; context is a symbol_scope. */
 bool symbol_value(const char *name, double *ret_value, void *scope);
 
-/* `text` with the macros of the scope put in ($N: heads on a device, $T: tokens of the step ...; see
- * symbolic.c), as it is printed; "" for zero. buffer holds FORMULA_TEXT_MAX. */
+/* `text` with the macros of the scope put in ($N: heads on a device, $T: tokens of the step ...;
+ * see symbolic.c), as it is printed; "" for zero. buffer holds FORMULA_TEXT_MAX. */
 void symbolic_expand(const char *text, const symbol_scope *scope, char *buffer);
 
 /* Format behind a symbol of weights ("w", "w_e" ...), and the bytes of one. */

@@ -25,7 +25,7 @@ enum {
     KEYS_MAX = 1 << 16,
     TENSORS_MAX = 1 << 18,
     DEPTH_MAX = 4,
-    LEAST_KEY_BYTES = 8 + 1 + 4 + 1,       /* length, a byte, type, a value */
+    LEAST_KEY_BYTES = 8 + 1 + 4 + 1,            /* length, a byte, type, a value */
     LEAST_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8, /* length, a byte, one dimension, type, offset */
 };
 
@@ -35,18 +35,18 @@ static const int64_t ELEMENTS_MAX = (int64_t)1 << 53;
 /* Block sizes and bytes: ggml-common.h and GGML_QUANT_SIZES of gguf-py. Numbers that are not here
  * were removed (4, 5, 31-33, 36-38) or never given out. */
 static const gguf_format FORMATS[] = {
-    [0] = {"F32", 1, 4},        [1] = {"F16", 1, 2},        [2] = {"Q4_0", 32, 18},
-    [3] = {"Q4_1", 32, 20},     [6] = {"Q5_0", 32, 22},     [7] = {"Q5_1", 32, 24},
-    [8] = {"Q8_0", 32, 34},     [9] = {"Q8_1", 32, 40},     [10] = {"Q2_K", 256, 84},
-    [11] = {"Q3_K", 256, 110},  [12] = {"Q4_K", 256, 144},  [13] = {"Q5_K", 256, 176},
-    [14] = {"Q6_K", 256, 210},  [15] = {"Q8_K", 256, 292},  [16] = {"IQ2_XXS", 256, 66},
-    [17] = {"IQ2_XS", 256, 74}, [18] = {"IQ3_XXS", 256, 98}, [19] = {"IQ1_S", 256, 50},
-    [20] = {"IQ4_NL", 32, 18},  [21] = {"IQ3_S", 256, 110}, [22] = {"IQ2_S", 256, 82},
-    [23] = {"IQ4_XS", 256, 136}, [24] = {"I8", 1, 1},       [25] = {"I16", 1, 2},
-    [26] = {"I32", 1, 4},       [27] = {"I64", 1, 8},       [28] = {"F64", 1, 8},
-    [29] = {"IQ1_M", 256, 56},  [30] = {"BF16", 1, 2},      [34] = {"TQ1_0", 256, 54},
-    [35] = {"TQ2_0", 256, 66},  [39] = {"MXFP4", 32, 17},   [40] = {"NVFP4", 64, 36},
-    [41] = {"Q1_0", 128, 18},   [42] = {"Q2_0", 64, 18},
+    [0] = {"F32", 1, 4},         [1] = {"F16", 1, 2},         [2] = {"Q4_0", 32, 18},
+    [3] = {"Q4_1", 32, 20},      [6] = {"Q5_0", 32, 22},      [7] = {"Q5_1", 32, 24},
+    [8] = {"Q8_0", 32, 34},      [9] = {"Q8_1", 32, 40},      [10] = {"Q2_K", 256, 84},
+    [11] = {"Q3_K", 256, 110},   [12] = {"Q4_K", 256, 144},   [13] = {"Q5_K", 256, 176},
+    [14] = {"Q6_K", 256, 210},   [15] = {"Q8_K", 256, 292},   [16] = {"IQ2_XXS", 256, 66},
+    [17] = {"IQ2_XS", 256, 74},  [18] = {"IQ3_XXS", 256, 98}, [19] = {"IQ1_S", 256, 50},
+    [20] = {"IQ4_NL", 32, 18},   [21] = {"IQ3_S", 256, 110},  [22] = {"IQ2_S", 256, 82},
+    [23] = {"IQ4_XS", 256, 136}, [24] = {"I8", 1, 1},         [25] = {"I16", 1, 2},
+    [26] = {"I32", 1, 4},        [27] = {"I64", 1, 8},        [28] = {"F64", 1, 8},
+    [29] = {"IQ1_M", 256, 56},   [30] = {"BF16", 1, 2},       [34] = {"TQ1_0", 256, 54},
+    [35] = {"TQ2_0", 256, 66},   [39] = {"MXFP4", 32, 17},    [40] = {"NVFP4", 64, 36},
+    [41] = {"Q1_0", 128, 18},    [42] = {"Q2_0", 64, 18},
 };
 
 const gguf_format *gguf_format_of(uint32_t type)
@@ -57,8 +57,7 @@ const gguf_format *gguf_format_of(uint32_t type)
 }
 
 static const char *const TYPE_NAMES[GGUF_VALUE_TYPE_COUNT] = {
-    "u8",  "i8",   "u16",    "i16",   "u32", "i32", "f32",
-    "bool", "string", "array", "u64", "i64", "f64"};
+    "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};
 
 /* Bytes of a value, or the least bytes of one whose length varies. */
 static const int64_t LEAST_BYTES[GGUF_VALUE_TYPE_COUNT] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
@@ -72,12 +71,12 @@ const char *gguf_describe(const gguf_value *value, char *buffer, size_t size)
     return buffer;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 typedef struct reader {
     const char *name;
-    int fd; /* -1: from memory */
-    const unsigned char *bytes; /* of the window: size - start .. */
+    int fd;                     /* -1: from memory */
+    const unsigned char *bytes; /* the window, or all of the memory */
     unsigned char *window;
     int64_t start, filled; /* what `bytes` holds of the file */
     int64_t at, size;
@@ -116,8 +115,10 @@ static bool need(reader *r, int64_t bytes, const char *what)
                        "allowed (is the download complete?)",
                        what, (long long)bytes, (long long)(r->size - r->at));
     if (bytes > HEADER_MAX - r->at)
-        return fail_at(r, r->at, LLMPERF_E_SPEC, "%s makes the header longer than 256 MiB; at most "
-                       "that is allowed", what);
+        return fail_at(r, r->at, LLMPERF_E_SPEC,
+                       "%s makes the header longer than 256 MiB; at most "
+                       "that is allowed",
+                       what);
     return true;
 }
 
@@ -128,8 +129,8 @@ static bool fill(reader *r)
         got = pread(r->fd, r->window, WINDOW, (off_t)r->at);
     while (got < 0 && errno == EINTR);
     if (got < 0) {
-        r->status = llmperf_fail(r->error, LLMPERF_E_IO, "cannot read '%s': %s", r->name,
-                                 strerror(errno));
+        r->status =
+            llmperf_fail(r->error, LLMPERF_E_IO, "cannot read '%s': %s", r->name, strerror(errno));
         return false;
     }
     if (got == 0)
@@ -241,7 +242,7 @@ static bool take_name(reader *r, int64_t most, char **ret_name, const char *what
     return true;
 }
 
-/* ---- metadata ------------------------------------------------------------------------------------ */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 static bool is_whole(uint32_t type)
 {
@@ -327,8 +328,10 @@ static bool take_array(reader *r, int depth, gguf_value *keep)
     uint32_t type;
     int64_t at = r->at, count = 0;
     if (depth > DEPTH_MAX)
-        return fail_at(r, at, LLMPERF_E_SPEC, "arrays nested more than %d deep; at most that is "
-                       "allowed", DEPTH_MAX);
+        return fail_at(r, at, LLMPERF_E_SPEC,
+                       "arrays nested more than %d deep; at most that is "
+                       "allowed",
+                       DEPTH_MAX);
     if (!take_type(r, &type) ||
         !take_count(r, LEAST_BYTES[type], &count, "the number of items of an array"))
         return false;
@@ -418,7 +421,7 @@ const gguf_value *gguf_get(const gguf *file, const char *key)
     return bsearch(key, file->values, file->value_count, sizeof *file->values, compare_key);
 }
 
-/* ---- tensor infos ------------------------------------------------------------------------------------- */
+/* ---- tensor infos ---------------------------------------------------------------------------- */
 
 static bool take_dims(reader *r, gguf_tensor *tensor)
 {
@@ -521,17 +524,17 @@ static llmperf_status refuse_twins(const gguf *file, llmperf_error *error)
     qsort(sorted, file->tensor_count, sizeof *sorted, compare_tensors);
     for (size_t i = 1; i < file->tensor_count && status == LLMPERF_OK; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-            status = llmperf_fail(error, LLMPERF_E_SPEC,
-                                  "%s: byte %lld: the tensor '%s' is there twice, first at byte %lld "
-                                  "of %s; each tensor once is allowed",
-                                  file->parts[sorted[i]->part], (long long)sorted[i]->at,
-                                  sorted[i]->name, (long long)sorted[i - 1]->at,
-                                  file->parts[sorted[i - 1]->part]);
+            status = llmperf_fail(
+                error, LLMPERF_E_SPEC,
+                "%s: byte %lld: the tensor '%s' is there twice, first at byte %lld "
+                "of %s; each tensor once is allowed",
+                file->parts[sorted[i]->part], (long long)sorted[i]->at, sorted[i]->name,
+                (long long)sorted[i - 1]->at, file->parts[sorted[i - 1]->part]);
     free(sorted);
     return status;
 }
 
-/* ---- one file ------------------------------------------------------------------------------------------ */
+/* ---- one file -------------------------------------------------------------------------------- */
 
 static bool take_magic(reader *r)
 {
@@ -603,8 +606,10 @@ static llmperf_status open_file(const char *path, reader *r)
     if (r->fd < 0 || fstat(r->fd, &info) != 0)
         return llmperf_fail(r->error, LLMPERF_E_IO, "cannot open '%s': %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))
-        return llmperf_fail(r->error, LLMPERF_E_IO, "'%s' is no regular file; a GGUF file is "
-                            "allowed", path);
+        return llmperf_fail(r->error, LLMPERF_E_IO,
+                            "'%s' is no regular file; a GGUF file is "
+                            "allowed",
+                            path);
     r->size = (int64_t)info.st_size;
     r->window = malloc(WINDOW);
     r->bytes = r->window;
@@ -648,7 +653,7 @@ void gguf_free(gguf *file)
     free(file);
 }
 
-/* ---- split models ----------------------------------------------------------------------------------------- */
+/* ---- split models ---------------------------------------------------------------------------- */
 
 /* What split.no and split.count say; 0 of 1 for a file of its own. */
 static llmperf_status read_split(const gguf *file, const char *name, int64_t *ret_number,
@@ -667,11 +672,12 @@ static llmperf_status read_split(const gguf *file, const char *name, int64_t *re
         return LLMPERF_OK;
     if (!number || !is_whole(number->type) || number->integer < 0 ||
         number->integer >= count->integer)
-        return llmperf_fail(error, LLMPERF_E_SPEC,
-                            "%s: byte %lld: split.count is %lld, but split.no is %s; a number below "
-                            "split.count is allowed",
-                            name, (long long)(number ? number->at : count->at),
-                            (long long)count->integer, number ? "out of range" : "missing");
+        return llmperf_fail(
+            error, LLMPERF_E_SPEC,
+            "%s: byte %lld: split.count is %lld, but split.no is %s; a number below "
+            "split.count is allowed",
+            name, (long long)(number ? number->at : count->at), (long long)count->integer,
+            number ? "out of range" : "missing");
     *ret_number = number->integer;
     *ret_count = count->integer;
     return LLMPERF_OK;
@@ -685,10 +691,11 @@ static llmperf_status split_prefix(const char *path, int64_t number, int64_t cou
     snprintf(tail, sizeof tail, "-%05lld-of-%05lld.gguf", (long long)number + 1, (long long)count);
     size_t length = strlen(path), end = strlen(tail);
     if (length < end || strcmp(path + length - end, tail) != 0)
-        return llmperf_fail(error, LLMPERF_E_SPEC,
-                            "%s: byte 0: part %lld of the %lld of a split model; a name that ends in "
-                            "'%s' is allowed, so that the other parts are found",
-                            path, (long long)number + 1, (long long)count, tail);
+        return llmperf_fail(
+            error, LLMPERF_E_SPEC,
+            "%s: byte 0: part %lld of the %lld of a split model; a name that ends in "
+            "'%s' is allowed, so that the other parts are found",
+            path, (long long)number + 1, (long long)count, tail);
     *ret_length = length - end;
     return LLMPERF_OK;
 }
@@ -757,7 +764,7 @@ static llmperf_status read_parts(const char *path, gguf *file, int64_t number, i
     return status;
 }
 
-/* ---- loading --------------------------------------------------------------------------------------------- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static llmperf_status finish(gguf *file, llmperf_status status, gguf **ret_file,
                              llmperf_error *error)
@@ -808,10 +815,11 @@ llmperf_status gguf_load_memory(const char *name, const void *data, size_t size,
     if (status == LLMPERF_OK)
         status = read_split(file, name, &number, &count, error);
     if (status == LLMPERF_OK && count > 1)
-        status = llmperf_fail(error, LLMPERF_E_SPEC,
-                              "%s: byte 0: part %lld of the %lld of a split model; a whole model is "
-                              "allowed here",
-                              name, (long long)number + 1, (long long)count);
+        status =
+            llmperf_fail(error, LLMPERF_E_SPEC,
+                         "%s: byte 0: part %lld of the %lld of a split model; a whole model is "
+                         "allowed here",
+                         name, (long long)number + 1, (long long)count);
     return finish(file, status, ret_file, error);
 }
 

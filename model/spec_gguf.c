@@ -22,7 +22,7 @@ enum {
     CHUNK_LLAMA4 = 8192, /* no key says it: llama.cpp's own constant */
 };
 
-/* ---- architectures ----------------------------------------------------------------------------- */
+/* ---- architectures --------------------------------------------------------------------------- */
 
 enum {
     ALL = 1, /* every layer looks through the window, where there is one */
@@ -121,7 +121,7 @@ static void list_architectures(char *buffer, size_t size)
                                  ARCHITECTURES[i].name);
 }
 
-/* ---- tensors of a block -------------------------------------------------------------------------- */
+/* ---- tensors of a block ---------------------------------------------------------------------- */
 
 enum {
     ATTN_NORM,
@@ -228,7 +228,7 @@ typedef struct block {
 
 typedef struct gguf_reader {
     const gguf *file;
-    const architecture *known; /* NULL: read by its tensors */
+    const architecture *known;   /* NULL: read by its tensors */
     char name[LLMPERF_NAME_MAX]; /* of the architecture */
     block *blocks;
     int64_t block_count; /* those of multi-token prediction left out */
@@ -267,9 +267,10 @@ static bool fail(gguf_reader *r, int part, int64_t at, llmperf_status status, co
 
 /* A fault of the whole header. */
 #define FAIL_HEADER(r, ...) fail(r, 0, 0, LLMPERF_E_SPEC, __VA_ARGS__)
-#define FAIL_TENSOR(r, tensor, ...) fail(r, (tensor)->part, (tensor)->at, LLMPERF_E_SPEC, __VA_ARGS__)
+#define FAIL_TENSOR(r, tensor, ...)                                                                \
+    fail(r, (tensor)->part, (tensor)->at, LLMPERF_E_SPEC, __VA_ARGS__)
 
-/* ---- metadata ---------------------------------------------------------------------------------------- */
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 /* "llama.block_count" for "block_count"; fills `key`. NULL when it is absent. */
 static const gguf_value *find(gguf_reader *r, const char *suffix, char *key, size_t size)
@@ -379,7 +380,7 @@ static const char *text_of(gguf_reader *r, const char *key, int64_t most)
     return NULL;
 }
 
-/* ---- agreement ------------------------------------------------------------------------------------------- */
+/* ---- agreement ------------------------------------------------------------------------------- */
 
 static const char *shape_of(const gguf_tensor *t, char *buffer, size_t size)
 {
@@ -397,10 +398,9 @@ static bool agree(gguf_reader *r, const gguf_tensor *t, int dimension, int64_t w
     char shape[128];
     if (!t || t->dims[dimension - 1] == want)
         return true;
-    return FAIL_TENSOR(r, t,
-                       "%s is %s, but %s.%s makes dimension %d of it %lld; agreement is allowed",
-                       t->name, shape_of(t, shape, sizeof shape), r->name, because, dimension,
-                       (long long)want);
+    return FAIL_TENSOR(
+        r, t, "%s is %s, but %s.%s makes dimension %d of it %lld; agreement is allowed", t->name,
+        shape_of(t, shape, sizeof shape), r->name, because, dimension, (long long)want);
 }
 
 static bool agree_matrix(gguf_reader *r, const gguf_tensor *t, int64_t in, const char *because_in,
@@ -415,7 +415,7 @@ static bool missing(gguf_reader *r, int64_t i, int part)
                        (long long)i, PARTS[part].name);
 }
 
-/* ---- sorting tensors ----------------------------------------------------------------------------------------- */
+/* ---- sorting tensors ------------------------------------------------------------------------- */
 
 static void add_type(class_sum *sum, const gguf_tensor *t)
 {
@@ -494,10 +494,11 @@ static bool refuse_stranger(gguf_reader *r, const gguf_tensor *t)
                     "%s is not counted by this version: what it does in a block of %s is not known",
                     t->name, r->name);
     list_architectures(names, sizeof names);
-    return fail(r, t->part, t->at, LLMPERF_E_UNSUPPORTED,
-                "the architecture '%s' is not counted by this version, and of its tensor %s nothing "
-                "is known; known are %s",
-                r->name, t->name, names);
+    return fail(
+        r, t->part, t->at, LLMPERF_E_UNSUPPORTED,
+        "the architecture '%s' is not counted by this version, and of its tensor %s nothing "
+        "is known; known are %s",
+        r->name, t->name, names);
 }
 
 static bool sort_block_tensor(gguf_reader *r, block *b, const gguf_tensor *t, const char *rest)
@@ -518,8 +519,10 @@ static bool sort_block_tensor(gguf_reader *r, block *b, const gguf_tensor *t, co
     if (single < PART_COUNT && strcmp(suffix, "weight") == 0) {
         const gguf_tensor *first = b->weight[single];
         if (first && (first->dims[0] != t->dims[0] || first->dims[1] != t->dims[1]))
-            return FAIL_TENSOR(r, t, "%s is of another shape than %s; experts of one shape are "
-                               "allowed", t->name, first->name);
+            return FAIL_TENSOR(r, t,
+                               "%s is of another shape than %s; experts of one shape are "
+                               "allowed",
+                               t->name, first->name);
         if (!first)
             b->weight[single] = t;
         b->single[single]++;
@@ -582,7 +585,7 @@ static void sort_tensors(gguf_reader *r)
 {
     for (size_t i = 0; i < r->file->tensor_count && r->status == LLMPERF_OK; i++) {
         const gguf_tensor *t = &r->file->tensors[i];
-        int64_t number = 0;
+        int64_t block_number = 0;
         const char *c = t->name + 4;
         if (t->elements > ((int64_t)1 << 53) - r->seen) { /* no sum below overflows */
             FAIL_TENSOR(r, t, "more than 2^53 weights in all; at most that is allowed");
@@ -593,16 +596,16 @@ static void sort_tensors(gguf_reader *r)
             sort_outer_tensor(r, t);
             continue;
         }
-        while (*c >= '0' && *c <= '9' && number < r->block_count)
-            number = 10 * number + (*c++ - '0');
+        while (*c >= '0' && *c <= '9' && block_number < r->block_count)
+            block_number = 10 * block_number + (*c++ - '0');
         if (c == t->name + 4 || *c != '.')
             FAIL_TENSOR(r, t, "%s names no block below %s.block_count %lld; blk.N. is allowed",
                         t->name, r->name, (long long)r->block_count);
-        else if (number >= r->block_count)
+        else if (block_number >= r->block_count)
             FAIL_TENSOR(r, t, "%s is of a block beyond %s.block_count %lld; agreement is allowed",
                         t->name, r->name, (long long)r->block_count);
         else
-            sort_block_tensor(r, &r->blocks[number], t, c + 1);
+            sort_block_tensor(r, &r->blocks[block_number], t, c + 1);
     }
 }
 
@@ -611,7 +614,8 @@ static bool check_sums(gguf_reader *r, const class_sum *sums, const char *where,
 {
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
         if (sums[i].elements > 0 && sums[i].bytes > 8 * sums[i].elements)
-            return FAIL_HEADER(r, "%s %lld: %lld %s weights hold %lld bytes with their scales; at "
+            return FAIL_HEADER(r,
+                               "%s %lld: %lld %s weights hold %lld bytes with their scales; at "
                                "most 64 bits a weight are allowed",
                                where, (long long)number, (long long)sums[i].elements,
                                spec_weight_word(i), (long long)sums[i].bytes);
@@ -626,7 +630,7 @@ static bool check_all_sums(gguf_reader *r)
     return check_sums(r, r->outside, "outside the blocks, of which there are", r->block_count);
 }
 
-/* ---- formats ----------------------------------------------------------------------------------------------- */
+/* ---- formats --------------------------------------------------------------------------------- */
 
 /* The format of a class, from its tensors. A mixture is named by its bits: llama.cpp unpacks all
  * of these to the activations' 16 bit. */
@@ -732,7 +736,7 @@ static void read_formats(gguf_reader *r)
         lift_formats(m, i);
 }
 
-/* ---- a layer --------------------------------------------------------------------------------------------------- */
+/* ---- a layer --------------------------------------------------------------------------------- */
 
 static int64_t norms_of(const block *b)
 {
@@ -775,8 +779,8 @@ static bool is_windowed(gguf_reader *r, int64_t i)
 
 static int64_t window_of(gguf_reader *r, int64_t i)
 {
-    int64_t window = number_or(r, "attention.sliding_window", (int64_t)1 << 40,
-                               r->known ? r->known->window : 0);
+    int64_t window =
+        number_or(r, "attention.sliding_window", (int64_t)1 << 40, r->known ? r->known->window : 0);
     if (window == 0 || !is_windowed(r, i))
         return 0;
     /* a window as wide as the trained context never bites */
@@ -803,7 +807,8 @@ static bool head_widths(gguf_reader *r, bool windowed, llmperf_attention *a)
     if (!(windowed && number(r, "attention.key_length_swa", 1, 1 << 16, &a->head_dim)) &&
         !number(r, "attention.key_length", 1, 1 << 16, &a->head_dim)) {
         if (h % a->heads != 0)
-            return FAIL_HEADER(r, "%lld heads do not divide %s.embedding_length %lld; "
+            return FAIL_HEADER(r,
+                               "%lld heads do not divide %s.embedding_length %lld; "
                                "%s.attention.key_length is required then",
                                (long long)a->heads, r->name, (long long)h, r->name);
         a->head_dim = h / a->heads;
@@ -818,14 +823,17 @@ static bool plan_qk_norm(gguf_reader *r, const block *b, llmperf_attention *a)
 {
     const gguf_tensor *q = b->weight[ATTN_Q_NORM], *k = b->weight[ATTN_K_NORM];
     if (!q || !k)
-        return !q == !k || FAIL_TENSOR(r, q ? q : k, "%s stands alone; norms of q and k together "
-                                       "are allowed", (q ? q : k)->name);
+        return !q == !k || FAIL_TENSOR(r, q ? q : k,
+                                       "%s stands alone; norms of q and k together "
+                                       "are allowed",
+                                       (q ? q : k)->name);
     if (q->elements == a->head_dim && k->elements == a->head_dim)
         a->qk_norm = LLMPERF_QK_NORM_HEAD;
     else if (q->elements == a->heads * a->head_dim && k->elements == a->kv_heads * a->head_dim)
         a->qk_norm = q->dim_count > 1 ? LLMPERF_QK_NORM_PER_HEAD : LLMPERF_QK_NORM_FULL;
     else
-        return FAIL_TENSOR(r, q, "%s has %lld elements, but %s.attention.key_length makes it %lld or "
+        return FAIL_TENSOR(r, q,
+                           "%s has %lld elements, but %s.attention.key_length makes it %lld or "
                            "%lld; agreement is allowed",
                            q->name, (long long)q->elements, r->name, (long long)a->head_dim,
                            (long long)(a->heads * a->head_dim));
@@ -842,7 +850,8 @@ static bool plan_attention(gguf_reader *r, int64_t i, llmperf_layer *layer)
     if (r->status != LLMPERF_OK)
         return false;
     if (a->kv_heads < 1 || a->heads % a->kv_heads != 0)
-        return FAIL_HEADER(r, "%s.attention.head_count_kv %lld of block %lld does not divide "
+        return FAIL_HEADER(r,
+                           "%s.attention.head_count_kv %lld of block %lld does not divide "
                            "head_count %lld; a divisor is allowed",
                            r->name, (long long)a->kv_heads, (long long)i, (long long)a->heads);
     if (!head_widths(r, window > 0, a))
@@ -890,14 +899,20 @@ static bool plan_mla(gguf_reader *r, int64_t i, llmperf_layer *layer)
     number_required(r, "rope.dimension_count", 1, 1 << 16, &m->rope_dim);
     if (!number(r, "attention.key_length_mla", 1, 1 << 16, &key))
         number_required(r, "attention.key_length", 1, 1 << 16, &key);
-    if (!number(r, "attention.value_length_mla", 1, 1 << 16, &m->value_dim))
-        number_required(r, "attention.value_length", 1, 1 << 16, &m->value_dim);
+    if (!number(r, "attention.value_length_mla", 1, 1 << 16, &m->value_dim) &&
+        !number(r, "attention.value_length", 1, 1 << 16, &m->value_dim))
+        m->value_dim = h / m->heads; /* MiniCPM3 writes none; attn_output has to agree */
     if (r->status != LLMPERF_OK)
         return false;
+    if (m->value_dim < 1)
+        return FAIL_HEADER(r, "%s.attention.value_length is missing; an integer is allowed",
+                           r->name);
     m->nope_dim = key - m->rope_dim;
     if (m->nope_dim < 1)
-        return FAIL_HEADER(r, "%s.rope.dimension_count %lld leaves nothing of the key length %lld; "
-                           "less is allowed", r->name, (long long)m->rope_dim, (long long)key);
+        return FAIL_HEADER(r,
+                           "%s.rope.dimension_count %lld leaves nothing of the key length %lld; "
+                           "less is allowed",
+                           r->name, (long long)m->rope_dim, (long long)key);
     if (w[ATTN_Q_A]) {
         number_required(r, "attention.q_lora_rank", 1, 1 << 20, &m->q_rank);
         if (!w[ATTN_Q_B])
@@ -938,11 +953,15 @@ static bool plan_mixer(gguf_reader *r, int64_t i, llmperf_layer *layer)
         any |= b->weight[part] != NULL;
     if (!number_of_layer(r, "attention.head_count", i, 1 << 16, &layer->attention.heads))
         return r->status == LLMPERF_OK &&
-               FAIL_HEADER(r, "%s.attention.head_count is missing; an integer is allowed (dimensions "
-                           "are never guessed)", r->name);
+               FAIL_HEADER(r,
+                           "%s.attention.head_count is missing; an integer is allowed (dimensions "
+                           "are never guessed)",
+                           r->name);
     if (layer->attention.heads == 0)
-        return !any || FAIL_HEADER(r, "block %lld has attention, but %s.attention.head_count of it "
-                                   "is 0; agreement is allowed", (long long)i, r->name);
+        return !any || FAIL_HEADER(r,
+                                   "block %lld has attention, but %s.attention.head_count of it "
+                                   "is 0; agreement is allowed",
+                                   (long long)i, r->name);
     return b->weight[ATTN_KV_A] ? plan_mla(r, i, layer) : plan_attention(r, i, layer);
 }
 
@@ -957,8 +976,10 @@ static bool plan_mlp(gguf_reader *r, int64_t i, llmperf_layer *layer)
         return missing(r, i, w[FFN_UP] ? FFN_DOWN : FFN_UP);
     if (!number_of_layer(r, "feed_forward_length", i, 1 << 24, &ffn))
         return r->status == LLMPERF_OK &&
-               FAIL_HEADER(r, "%s.feed_forward_length is missing; an integer is allowed (dimensions "
-                           "are never guessed)", r->name);
+               FAIL_HEADER(r,
+                           "%s.feed_forward_length is missing; an integer is allowed (dimensions "
+                           "are never guessed)",
+                           r->name);
     if (r->known && r->known->half_ffn)
         ffn /= 2;
     /* gate and up in one matrix: Phi-3, GLM-4 */
@@ -982,7 +1003,8 @@ static bool agree_experts(gguf_reader *r, const block *b, int part, int64_t in,
     if (!t)
         return true;
     if (b->single[part] > 0 && b->single[part] != experts)
-        return FAIL_TENSOR(r, t, "%lld experts of %s, but %s.expert_count is %lld; agreement is "
+        return FAIL_TENSOR(r, t,
+                           "%lld experts of %s, but %s.expert_count is %lld; agreement is "
                            "allowed",
                            (long long)b->single[part], PARTS[part].name, r->name,
                            (long long)experts);
@@ -1037,14 +1059,18 @@ static bool plan_moe(gguf_reader *r, int64_t i, llmperf_layer *layer)
         width = "feed_forward_length";
         if (!number_of_layer(r, width, i, 1 << 24, &m->ffn))
             return r->status == LLMPERF_OK &&
-                   FAIL_HEADER(r, "%s.expert_feed_forward_length is missing; an integer is allowed "
-                               "(dimensions are never guessed)", r->name);
+                   FAIL_HEADER(r,
+                               "%s.expert_feed_forward_length is missing; an integer is allowed "
+                               "(dimensions are never guessed)",
+                               r->name);
     }
     if (r->status != LLMPERF_OK)
         return false;
     if (m->active > m->experts)
-        return FAIL_HEADER(r, "%s.expert_used_count is %lld of %lld experts; at most all of them are "
-                           "allowed", r->name, (long long)m->active, (long long)m->experts);
+        return FAIL_HEADER(r,
+                           "%s.expert_used_count is %lld of %lld experts; at most all of them are "
+                           "allowed",
+                           r->name, (long long)m->active, (long long)m->experts);
     m->gated = fused || w[FFN_GATE_EXPS];
     agree_experts(r, b, up, h, hidden, fused ? 2 * m->ffn : m->ffn, width, m->experts);
     agree_experts(r, b, FFN_GATE_EXPS, h, hidden, m->ffn, width, m->experts);
@@ -1085,8 +1111,10 @@ static bool plan_layer(gguf_reader *r, int64_t i, llmperf_layer *layer)
         return false;
     if (layer->attention.heads == 0 && layer->mla.heads == 0 && layer->mlp.ffn == 0 &&
         layer->moe.experts == 0)
-        return FAIL_HEADER(r, "block %lld has neither attention nor a feed-forward network; a whole "
-                           "block is allowed", (long long)i);
+        return FAIL_HEADER(r,
+                           "block %lld has neither attention nor a feed-forward network; a whole "
+                           "block is allowed",
+                           (long long)i);
     return plan_norms(r, &r->blocks[i], layer);
 }
 
@@ -1113,22 +1141,26 @@ static void read_layers(gguf_reader *r)
     if (plan_layers(r, true))
         return;
     if (!plan_layers(r, false)) {
-        fail(r, 0, 0, LLMPERF_E_UNSUPPORTED, "more than %d different layer shapes; at most %d are "
-             "allowed", LLMPERF_LAYER_KINDS_MAX, LLMPERF_LAYER_KINDS_MAX);
+        fail(r, 0, 0, LLMPERF_E_UNSUPPORTED,
+             "more than %d different layer shapes; at most %d are "
+             "allowed",
+             LLMPERF_LAYER_KINDS_MAX, LLMPERF_LAYER_KINDS_MAX);
         return;
     }
     for (int k = 0; k < m->layer_kind_count; k++)
         set_formats(r, r->layer_sums[k], m->layers[k].weights);
     llmperf_note(&m->warnings,
                  "more than %d layer shapes differ in the formats of their weights: bits are means "
-                 "over the layers of one shape", LLMPERF_LAYER_KINDS_MAX);
+                 "over the layers of one shape",
+                 LLMPERF_LAYER_KINDS_MAX);
 }
 
-/* ---- the model --------------------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 static bool read_architecture(gguf_reader *r)
 {
-    static const char *const refused[] = {"adapter", "mmproj", "projector", "imatrix", NULL};
+    static const char *const refused[] = {"adapter",   "mmproj",  "clip-vision",
+                                          "projector", "imatrix", NULL};
     const char *type = text_of(r, "general.type", 4096);
     for (int i = 0; type && refused[i]; i++)
         if (strcmp(type, refused[i]) == 0)
@@ -1138,15 +1170,17 @@ static bool read_architecture(gguf_reader *r)
     if (!name)
         return r->status == LLMPERF_OK &&
                FAIL_HEADER(r, "general.architecture is missing or empty; a name such as 'llama' is "
-                           "allowed");
+                              "allowed");
     snprintf(r->name, sizeof r->name, "%s", name);
     llmperf_escape(name, r->model->architecture, sizeof r->model->architecture);
     r->known = architecture_of(name);
     if (r->file->tensor_count == 0)
         return FAIL_HEADER(r, "the file holds no tensors (a vocabulary?); a model is allowed");
     if (!flag(r, "attention.causal", true))
-        return fail(r, 0, 0, LLMPERF_E_UNSUPPORTED, "attention of '%s' is not causal; a model that "
-                    "generates token by token is allowed", r->name);
+        return fail(r, 0, 0, LLMPERF_E_UNSUPPORTED,
+                    "attention of '%s' is not causal; a model that "
+                    "generates token by token is allowed",
+                    r->name);
     return r->status == LLMPERF_OK;
 }
 
@@ -1155,14 +1189,15 @@ static bool read_blocks(gguf_reader *r)
     if (!number_required(r, "block_count", 1, LAYERS_MAX, &r->block_count))
         return false;
     if (r->block_count > (int64_t)r->file->tensor_count) /* bounds what is allocated */
-        return FAIL_HEADER(r, "%s.block_count is %lld, but the file holds %zu tensors; at least one "
+        return FAIL_HEADER(r,
+                           "%s.block_count is %lld, but the file holds %zu tensors; at least one "
                            "for each block is allowed",
                            r->name, (long long)r->block_count, r->file->tensor_count);
     r->blocks = calloc((size_t)r->block_count, sizeof *r->blocks);
     r->layer_sums = calloc(LLMPERF_LAYER_KINDS_MAX, sizeof *r->layer_sums);
     if (!r->blocks || !r->layer_sums) {
-        r->status = llmperf_fail(r->error, LLMPERF_E_MEMORY, "%s: out of memory",
-                                 r->file->parts[0]);
+        r->status =
+            llmperf_fail(r->error, LLMPERF_E_MEMORY, "%s: out of memory", r->file->parts[0]);
         return false;
     }
     sort_tensors(r);
@@ -1184,8 +1219,10 @@ static void count_further_blocks(gguf_reader *r)
     r->counted -= m->mtp_params;
     for (int64_t i = 0; i < r->block_count; i++)
         if (r->blocks[i].predicts_further)
-            FAIL_HEADER(r, "block %lld predicts further tokens, but is not among the last; the last "
-                        "blocks are allowed", (long long)i);
+            FAIL_HEADER(r,
+                        "block %lld predicts further tokens, but is not among the last; the last "
+                        "blocks are allowed",
+                        (long long)i);
     if (blocks > 0)
         snprintf(m->not_counted, sizeof m->not_counted, "%lld multi-token-prediction layer%s",
                  (long long)blocks, blocks == 1 ? "" : "s");
@@ -1223,13 +1260,16 @@ static void read_vocab(gguf_reader *r)
     if (!agree(r, r->token_embd, 1, m->hidden, "embedding_length"))
         return;
     if (tokens && tokens->type == GGUF_ARRAY && tokens->count != m->vocab)
-        FAIL_TENSOR(r, r->token_embd, "%s has %lld rows, but tokenizer.ggml.tokens has %lld items; "
+        FAIL_TENSOR(r, r->token_embd,
+                    "%s has %lld rows, but tokenizer.ggml.tokens has %lld items; "
                     "agreement is allowed",
                     r->token_embd->name, (long long)m->vocab, (long long)tokens->count);
     else if (number(r, "vocab_size", 1, 1 << 24, &said) && said != m->vocab) {
         if (tokens) /* readers go by the tokens */
-            llmperf_note(&m->warnings, "%s.vocab_size is %lld, but tokens and embedding are %lld: the "
-                         "latter is taken", r->name, (long long)said, (long long)m->vocab);
+            llmperf_note(&m->warnings,
+                         "%s.vocab_size is %lld, but tokens and embedding are %lld: the "
+                         "latter is taken",
+                         r->name, (long long)said, (long long)m->vocab);
         else
             agree(r, r->token_embd, 2, said, "vocab_size");
     }
@@ -1271,12 +1311,12 @@ static void read_dtype(gguf_reader *r)
 }
 
 static const char *const FILE_TYPES[] = {
-    [2] = "Q4_0",    [3] = "Q4_1",     [7] = "Q8_0",     [8] = "Q5_0",    [9] = "Q5_1",
-    [10] = "Q2_K",   [11] = "Q3_K_S",  [12] = "Q3_K_M",  [13] = "Q3_K_L", [14] = "Q4_K_S",
-    [15] = "Q4_K_M", [16] = "Q5_K_S",  [17] = "Q5_K_M",  [18] = "Q6_K",   [19] = "IQ2_XXS",
-    [20] = "IQ2_XS", [21] = "Q2_K_S",  [22] = "IQ3_XS",  [23] = "IQ3_XXS", [24] = "IQ1_S",
-    [25] = "IQ4_NL", [26] = "IQ3_S",   [27] = "IQ3_M",   [28] = "IQ2_S",  [29] = "IQ2_M",
-    [30] = "IQ4_XS", [31] = "IQ1_M",   [36] = "TQ1_0",   [37] = "TQ2_0",  [38] = "MXFP4",
+    [2] = "Q4_0",    [3] = "Q4_1",    [7] = "Q8_0",    [8] = "Q5_0",     [9] = "Q5_1",
+    [10] = "Q2_K",   [11] = "Q3_K_S", [12] = "Q3_K_M", [13] = "Q3_K_L",  [14] = "Q4_K_S",
+    [15] = "Q4_K_M", [16] = "Q5_K_S", [17] = "Q5_K_M", [18] = "Q6_K",    [19] = "IQ2_XXS",
+    [20] = "IQ2_XS", [21] = "Q2_K_S", [22] = "IQ3_XS", [23] = "IQ3_XXS", [24] = "IQ1_S",
+    [25] = "IQ4_NL", [26] = "IQ3_S",  [27] = "IQ3_M",  [28] = "IQ2_S",   [29] = "IQ2_M",
+    [30] = "IQ4_XS", [31] = "IQ1_M",  [36] = "TQ1_0",  [37] = "TQ2_0",   [38] = "MXFP4",
     [39] = "NVFP4",  [40] = "Q1_0",
 };
 
@@ -1308,10 +1348,9 @@ static void read_scheme(gguf_reader *r)
     if (!name)
         return;
     if (type && is_whole(type->type)) {
-        int64_t number = type->integer & ~(int64_t)FILE_TYPE_GUESSED;
-        if (number >= 0 && number < (int64_t)(sizeof FILE_TYPES / sizeof *FILE_TYPES) &&
-            FILE_TYPES[number])
-            name = FILE_TYPES[number];
+        int64_t n = type->integer & ~(int64_t)FILE_TYPE_GUESSED;
+        if (n >= 0 && n < (int64_t)(sizeof FILE_TYPES / sizeof *FILE_TYPES) && FILE_TYPES[n])
+            name = FILE_TYPES[n];
     }
     snprintf(scheme, sizeof scheme, "gguf %s", name);
     if (version && is_whole(version->type) && version->integer != 2) /* 2 since May 2023 */
@@ -1344,8 +1383,10 @@ static void warn(gguf_reader *r)
     llmperf_model *m = r->model;
     char key[256];
     if (!r->known)
-        llmperf_note(&m->warnings, "the architecture '%s' is not known: it is read as its tensors "
-                     "say%s", r->name,
+        llmperf_note(&m->warnings,
+                     "the architecture '%s' is not known: it is read as its tensors "
+                     "say%s",
+                     r->name,
                      find(r, "attention.sliding_window", key, sizeof key) &&
                              !find(r, "attention.sliding_window_pattern", key, sizeof key)
                          ? ", and its sliding window is not counted"
@@ -1355,8 +1396,10 @@ static void warn(gguf_reader *r)
         snprintf(m->not_counted + used, sizeof m->not_counted - used,
                  "%s%lld weights of tensors such as %s", used ? ", " : "",
                  (long long)r->not_counted, r->stranger->name);
-        llmperf_note(&m->warnings, "%s is outside the blocks and not known: %lld weights are not "
-                     "counted", r->stranger->name, (long long)r->not_counted);
+        llmperf_note(&m->warnings,
+                     "%s is outside the blocks and not known: %lld weights are not "
+                     "counted",
+                     r->stranger->name, (long long)r->not_counted);
     }
     int64_t total = llmperf_model_params(m).total;
     if (total != r->counted)

@@ -590,6 +590,11 @@ static llmperf_status check_layer(const char *name, const llmperf_layer *layer, 
                             "model '%s': layer shape %d is empty; attention, mla, ssm, mlp or moe "
                             "is required",
                             name, number);
+    if (a->heads != 0 && layer->mla.heads != 0)
+        return llmperf_fail(error, LLMPERF_E_SPEC,
+                            "model '%s': layer shape %d has both attention and mla; one of them is "
+                            "allowed",
+                            name, number);
     if (!within(layer->count, 1, 1 << 16) || !within(layer->norms, 0, 8) ||
         (a->heads != 0 && !attention_in_range(a)) ||
         (layer->mla.heads != 0 && !mla_in_range(&layer->mla)) ||

@@ -902,8 +902,8 @@ const symbolic_consequence CONSEQUENCES[] = {
      "where the divisor is not positive. In decode the batch is this over q. Any format."},
     {"compute_bound_rows_16bit", "1 / (1 / R - 1 / n - 1 / k)", "the same at 16 bit."},
     {"distinct_experts", "E (1 - (1 - K / E)^T)",
-     "experts that T tokens touch, of E with K per token, routing uniform: each holds T K over "
-     "this many rows, so experts stay memory-bound K / E times longer."},
+     "experts that T tokens touch, of E with K per token, routing uniform. Each gets T K over this "
+     "many rows, so experts turn compute-bound at about E / K times the tokens."},
     {NULL, NULL, NULL},
 };
 
@@ -1281,7 +1281,7 @@ static void put_phase(page *p, const llmperf_case *c, const printed *all, bool d
         if (all->form[i] != form) {
             page_gap(p);
             page_paragraph(p, 2, "Other form: %s", all->form[i]);
-        } else if (r->layer != layer) {
+        } else if (c && r->layer != layer) {
             shape_heading(p, c, r->layer);
         }
         bool opens = i == 0 || all->form[i] != form || r->layer != layer;

@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-/* ---- backends (calib/module.c) ------------------------------------------------------------------ */
+/* ---- backends (calib/module.c) --------------------------------------------------------------- */
 
 /* Names of the backends that this program knows, NULL-terminated. Static storage. */
 LLMPERF_API const char *const *llmperf_backend_names(void);
 
 /*
- * A backend by name. Modules are opened by absolute path only: from $LLMPERF_MODULES (a folder), the
- * build tree or the installed folder beside this program, never from the current directory; they
+ * A backend by name. Modules are opened by absolute path only: from $LLMPERF_MODULES (a folder),
+ * the build tree or the installed folder beside this program, never from the current directory; they
  * stay loaded until the process ends.
  * Errors: LLMPERF_E_USAGE for an unknown name; LLMPERF_E_UNSUPPORTED, naming what is missing.
  */
@@ -27,7 +27,7 @@ LLMPERF_API llmperf_status llmperf_backend_find(const char *name,
                                                 const llmperf_backend **ret_backend,
                                                 llmperf_error *error);
 
-/* ---- sampling (calib/measure.c) ----------------------------------------------------------------- */
+/* ---- sampling (calib/measure.c) -------------------------------------------------------------- */
 
 /* Zero means default. */
 typedef struct llmperf_measure_options {
@@ -104,7 +104,7 @@ LLMPERF_API llmperf_status llmperf_measure_step(const llmperf_backend *backend, 
                                                 llmperf_measurement *ret_measurement,
                                                 llmperf_error *error);
 
-/* ---- what to measure (calib/probes.c) ----------------------------------------------------------- */
+/* ---- what to measure (calib/probes.c) -------------------------------------------------------- */
 
 #define LLMPERF_PROBE_TEXT_MAX 96
 

@@ -77,7 +77,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t aligned(double floats)
 {
@@ -90,7 +90,7 @@ static double last_cache(const cpu_device *d)
     return d->host.last_cache_bytes > 0 ? d->host.last_cache_bytes : 32 * 1048576.0;
 }
 
-/* Makes an arena hold `floats`; filled with numbers in [-1, 1], touched by the threads that use it. */
+/* Makes an arena hold `floats`: numbers in [-1, 1], touched first by the threads that use them. */
 static llmperf_status reserve(cpu_device *d, int which, double floats, llmperf_error *error)
 {
     arena *a = &d->arena[which];
@@ -119,7 +119,7 @@ static llmperf_status reserve(cpu_device *d, int which, double floats, llmperf_e
     return LLMPERF_OK;
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static bool is_gemm(const llmperf_op *op)
 {
@@ -248,7 +248,7 @@ static void run_job(cpu_device *d, job *j)
     }
 }
 
-/* ---- what can run ------------------------------------------------------------------------------------ */
+/* ---- what can run ---------------------------------------------------------------------------- */
 
 static llmperf_status start_runtime(cpu_device *d, llmperf_error *error)
 {
@@ -303,7 +303,7 @@ static bool cpu_supports(void *handle, const llmperf_probe *probe, llmperf_error
     return true;
 }
 
-/* ---- a probe ready to run ---------------------------------------------------------------------------- */
+/* ---- a probe ready to run -------------------------------------------------------------------- */
 
 /* A probe with its buffers; run_once() is what is timed. */
 typedef struct plan {
@@ -449,7 +449,7 @@ static llmperf_status prepare(cpu_device *d, plan *p, llmperf_error *error)
     return reserve(d, ARENA_STREAM, buffers * (double)aligned((double)p->floats), error);
 }
 
-/* ---- timing ------------------------------------------------------------------------------------------ */
+/* ---- timing ---------------------------------------------------------------------------------- */
 
 /* Runs of a probe inside one timed repetition. */
 static int64_t inner_of(cpu_device *d, plan *p)
@@ -530,7 +530,7 @@ static llmperf_status cpu_time_op(void *handle, const llmperf_probe *probe, int 
     return status;
 }
 
-/* ---- opening and describing --------------------------------------------------------------------------- */
+/* ---- opening and describing ------------------------------------------------------------------ */
 
 static void cpu_close(void *handle)
 {

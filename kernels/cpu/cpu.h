@@ -8,7 +8,7 @@
 #include "kernels.h"
 #include "llmperf/backend.h"
 
-/* ---- host.c: what this machine is -------------------------------------------------------------- */
+/* ---- host.c: what this machine is ------------------------------------------------------------ */
 
 enum { CPU_CACHE_LEVELS = 4 }; /* data caches, L1 to L4 */
 
@@ -38,7 +38,7 @@ void cpu_host_read(const char *cgroup, cpu_host *ret_host);
 /* First line of a small file, without newline; false when it cannot be read. */
 bool cpu_read_line(const char *path, char *buffer, size_t size);
 
-/* ---- company.c: is anybody else using the cores? ------------------------------------------------- */
+/* ---- company.c: is anybody else using the cores? --------------------------------------------- */
 
 /* Counters at one moment. */
 typedef struct cpu_moment {
@@ -66,7 +66,7 @@ unsigned cpu_company_threads(const cpu_moment *from, const cpu_moment *to, int t
 unsigned cpu_company_machine(const cpu_company *company, const cpu_moment *from,
                              const cpu_moment *to, int threads, char why[CPU_WHY_MAX]);
 
-/* ---- runtime.c: OpenBLAS and OpenMP, chosen by trial ---------------------------------------------- */
+/* ---- runtime.c: OpenBLAS and OpenMP, chosen by trial ----------------------------------------- */
 
 typedef struct cpu_blas {
     void (*sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,

@@ -37,7 +37,7 @@ static bool read_number(const char *path, double *ret_value)
     return cpu_read_line(path, line, sizeof line) && leading_number(line, ret_value);
 }
 
-/* ---- /proc/cpuinfo ---------------------------------------------------------------------------------- */
+/* ---- /proc/cpuinfo --------------------------------------------------------------------------- */
 
 static bool has_word(const char *line, const char *word)
 {
@@ -77,7 +77,7 @@ static void read_cpuinfo(cpu_host *h)
         snprintf(h->name, sizeof h->name, "CPU");
 }
 
-/* ---- processors that we may use ---------------------------------------------------------------------- */
+/* ---- processors that we may use -------------------------------------------------------------- */
 
 static int count_cores(const cpu_host *h)
 {
@@ -223,7 +223,7 @@ static void read_groups(cpu_host *h, double *memory_limit)
         fclose(in);
 }
 
-/* ---- caches, memory, state --------------------------------------------------------------------------- */
+/* ---- caches, memory, state ------------------------------------------------------------------- */
 
 /* Processors of a list such as "0-3,8-11" that are allowed; *ret_all = of the list. */
 static int allowed_of_list(const char *text, const cpu_set_t *allowed, int *ret_all)

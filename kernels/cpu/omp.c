@@ -41,7 +41,7 @@ static void part_of(size_t count, size_t *ret_from, size_t *ret_to)
     *ret_to = to < count ? to : count;
 }
 
-/* ---- streams --------------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 PER_PROCESSOR static float read_part(const float *a, size_t count)
 {
@@ -160,7 +160,7 @@ static int team_size(void)
     return size;
 }
 
-/* ---- reference product ----------------------------------------------------------------------------- */
+/* ---- reference product ----------------------------------------------------------------------- */
 
 PER_PROCESSOR static float dot(const float *a, const float *b, int count)
 {
@@ -188,7 +188,7 @@ static void gemm(int m, int n, int k, const float *a, const float *w, float *c)
                 dot(a + (size_t)i * (size_t)k, w + (size_t)j * (size_t)k, k);
 }
 
-/* ---- attention ------------------------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 /*
  * c (4, 32) += a (4, depth) times b (depth, 32); rows of a are `a_stride` apart and so on.
@@ -494,7 +494,7 @@ static void attention(const cpu_attention *a, int threads, const float *q, const
     }
 }
 
-/* ---- elementwise, gather --------------------------------------------------------------------------- */
+/* ---- elementwise, gather --------------------------------------------------------------------- */
 
 PER_PROCESSOR static void elementwise_part(float *out, const float *const *in, int reads,
                                            size_t from, size_t to)
@@ -536,7 +536,7 @@ static void gather(float *out, const float *table, size_t rows, size_t width, si
     }
 }
 
-/* ---- the table ------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 __attribute__((visibility("default"))) const cpu_kernels *llmperf_cpu_kernels(void);
 

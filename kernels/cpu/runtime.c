@@ -36,7 +36,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* A function pointer from a module; ISO C has no cast for it. */
 static bool symbol(void *library, const char *name, void *ret_function)
@@ -125,7 +125,7 @@ static void *open_blas(const char *given, cpu_blas *ret_blas, char *ret_path, si
     return library;
 }
 
-/* ---- a trial in a child process ------------------------------------------------------------------------ */
+/* ---- a trial in a child process -------------------------------------------------------------- */
 
 typedef struct trial {
     bool opened; /* BLAS was found */
@@ -277,7 +277,7 @@ static trial try_out(const setting *s, const char *blas_path, int threads)
     return t;
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------ */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 /* Why a trial is no good; "" when it is. */
 static void fault_of(const trial *t, char *why, size_t size)

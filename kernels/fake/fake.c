@@ -131,7 +131,7 @@ static const backend_option OPTIONS[] = {
     {.key = NULL},
 };
 
-/* ---- random numbers: a pure function of seed and repetition ------------------------------------- */
+/* ---- random numbers: a pure function of seed and repetition ---------------------------------- */
 
 static uint64_t mix(uint64_t x)
 {
@@ -153,7 +153,7 @@ static double normal(const fake *f, uint64_t rep)
     return sqrt(-2 * log(uniform(f, rep, 0))) * cos(2 * M_PI * uniform(f, rep, 1));
 }
 
-/* ---- time ---------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 /* (sum x^p)^(1/p); p = 0: the largest */
 static double join(double p, double a, double b, double c, double d)
@@ -231,7 +231,7 @@ static double noisy(fake *f, double seconds)
     return seconds;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static llmperf_status fake_open(int index, const char *options, void **ret_handle,
                                 llmperf_error *error)

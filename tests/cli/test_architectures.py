@@ -158,7 +158,7 @@ def _():
             contains(result.err, f"model_type '{inner['model_type']}' is not counted")
 
 
-# ---- weights ------------------------------------------------------------------------------------------------
+# ---- weights -------------------------------------------------------------------------------------
 
 
 def experts_of(c, bias):
@@ -172,7 +172,8 @@ def experts_of(c, bias):
 
 @case("gpt-oss weighs 65.25 and 13.76 GB: 4.25 bits a weight of an expert, 16 for the rest")
 def _():
-    for file, gigabytes in (("openai__gpt-oss-120b.json", 65.25), ("openai__gpt-oss-20b.json", 13.76)):
+    for file, gigabytes in (("openai__gpt-oss-120b.json", 65.25),
+                            ("openai__gpt-oss-20b.json", 13.76)):
         model, c = model_of(file), config(file)
         matrices, _biases = experts_of(c, True)
         close(model["weight_bytes"], 2 * (model["params"] - matrices) + matrices * 4.25 / 8, file)
@@ -216,7 +217,8 @@ def _():
 def _():
     names = ("fp8", "fp8-block", "int8", "awq", "gptq", "nf4", "mxfp4", "nvfp4", "q8_0", "q4_0")
     for file in ("openai__gpt-oss-20b.json", "Qwen__Qwen3-30B-A3B.json", "Qwen__Qwen3-32B-FP8.json",
-                 "nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.json", "deepseek-ai__DeepSeek-V3.2.json",
+                 "nvidia__NVIDIA-Nemotron-3-Nano-30B-A3B-BF16.json",
+                 "deepseek-ai__DeepSeek-V3.2.json",
                  "state-spaces__mamba-2.8b-slimpj.json", "QuantTrio__Qwen3.6-35B-A3B-AWQ.json",
                  "MiniMaxAI__MiniMax-M1-80k.json"):
         def weight(*words):
@@ -275,7 +277,8 @@ def declare_variant(variant):
         for f in formats:
             expect(not {"router", "other", "embedding", "head"} & set(f), f)
         if kind == "modelopt nvfp4":  # layers 0 and 1 are named by globs
-            equal([layer["count"] for layer in model["layer_plan"] if not layer.get("weights")], [2])
+            plain = [layer["count"] for layer in model["layer_plan"] if not layer.get("weights")]
+            equal(plain, [2])
         if kind in ("modelopt nvfp4", "modelopt second file"):
             equal(model["kv_dtype"], "fp8")
         if kind == "mlx":  # the embedding too: everything but the norms
@@ -298,7 +301,7 @@ def _():
                report["notes"])
 
 
-# ---- KV cache -----------------------------------------------------------------------------------------------
+# ---- KV cache ------------------------------------------------------------------------------------
 
 
 def kv_of(model, tokens, *words, hardware="b200"):
@@ -322,8 +325,8 @@ def _():
     with folder() as here:
         (here / "config.json").write_text(json.dumps(QWEN3_235B), encoding="utf-8")
         model = report_of(here / "config.json")["model"]
-        # a layer: q and o 4096 x 8192 each, k and v 4096 x 512 each, 128 experts of 3 x 4096 x 1536,
-        # router, two norms of 4096 and two of 128
+        # a layer: q and o 4096 x 8192 each, k and v 4096 x 512 each, 128 experts of 3 x 4096 x
+        # 1536, router, two norms of 4096 and two of 128
         layer = 2 * 4096 * 8192 + 2 * 4096 * 512 + 128 * 3 * 4096 * 1536 + 4096 * 128 + 8192 + 256
         equal(model["params"], 94 * layer + 2 * 151936 * 4096 + 4096)
         idle = 94 * 120 * 3 * 4096 * 1536
@@ -367,7 +370,7 @@ def _():
           64 * 5120 * (16 * 4 + 3 * 2))
 
 
-# ---- shipped models ---------------------------------------------------------------------------------------------
+# ---- shipped models ------------------------------------------------------------------------------
 
 SHIPPED = {
     "deepseek-v3.2": "deepseek-ai__DeepSeek-V3.2",
@@ -453,7 +456,7 @@ def _():
             expect(result.code in (0, 8), name, result)
 
 
-# ---- planning questions ---------------------------------------------------------------------------------------
+# ---- planning questions --------------------------------------------------------------------------
 
 
 def question(*ids):
@@ -462,7 +465,8 @@ def question(*ids):
 
 
 def write_llama(here, **dimensions):
-    c = {"model_type": "llama", "tie_word_embeddings": False, "torch_dtype": "bfloat16", **dimensions}
+    c = {"model_type": "llama", "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+         **dimensions}
     (here / "config.json").write_text(json.dumps(c), encoding="utf-8")
     return here
 
@@ -591,7 +595,7 @@ def _():
         close(rate[batch] / rate[1], gain, f"batch {batch}", 0.03)
 
 
-# ---- what a step reads ------------------------------------------------------------------------------------------
+# ---- what a step reads ---------------------------------------------------------------------------
 
 
 @case("compute arithmetic of fp8 checkpoints: fp8 on H100, bf16 on A100")
@@ -617,8 +621,8 @@ def _():
     for row in ROWS:
         if row["file"] in REFUSED:
             continue
-        result = run(["predict", path_of(row["file"]), "h100-sxm", "-b", "3", "-s", "200", "-g", "20",
-                      "--format", "json"])
+        result = run(["predict", path_of(row["file"]), "h100-sxm", "-b", "3", "-s", "200",
+                      "-g", "20", "--format", "json"])
         expect(result.code in (0, 8), row["file"], result)
         report = json.loads(result.out)
         decode = report["decode"]

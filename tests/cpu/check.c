@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * By hand, on a quiet machine: does the backend measure what plain code measures in the same minute?
+ * By hand, on a quiet machine: does the backend measure what plain code does in the same minute?
  *   - read and triad beside loops as STREAM has them, within 5 %
  *   - a product beside a plain loop of cblas_sgemm calls, within 5 %
  *   - a whole step beside the sum of its operators, reported

@@ -191,9 +191,15 @@ static void make_world(world *x, uint64_t seed)
     x->c = case_or_die(x, &x->model, &x->w);
 }
 
-static bool good(double value) { return isfinite(value) && value >= 0; }
+static bool good(double value)
+{
+    return isfinite(value) && value >= 0;
+}
 
-static bool not_below(double value, double least) { return value >= least * (1 - 1e-12); }
+static bool not_below(double value, double least)
+{
+    return value >= least * (1 - 1e-12);
+}
 
 static llmperf_total decode_of(const llmperf_case *c, int64_t batch, int64_t context)
 {
@@ -227,18 +233,21 @@ static void check_step(world *x, const llmperf_segment *s, int segments, const c
         const llmperf_op *op = &ops[i];
         const char *name = llmperf_op_name((llmperf_op_id)op->id);
         HOLDS(x, llmperf_op_parse(name) == op->id, "%s", name);
-        HOLDS(x, good(op->flop) && good(op->weight_bytes) && good(op->input_bytes) &&
-                     good(op->output_bytes) && good(op->kv_read_bytes) && good(op->kv_write_bytes) &&
-                     good(op->link_bytes) && op->repeat >= 1 && good(op->m),
+        HOLDS(x,
+              good(op->flop) && good(op->weight_bytes) && good(op->input_bytes) &&
+                  good(op->output_bytes) && good(op->kv_read_bytes) && good(op->kv_write_bytes) &&
+                  good(op->link_bytes) && op->repeat >= 1 && good(op->m),
               "%s %s", phase, name);
         HOLDS(x,
-              is_near(op->bytes, op->weight_bytes + op->input_bytes + op->output_bytes +
-                                     op->kv_read_bytes + op->kv_write_bytes,
+              is_near(op->bytes,
+                      op->weight_bytes + op->input_bytes + op->output_bytes + op->kv_read_bytes +
+                          op->kv_write_bytes,
                       1e-14),
               "%s %s", phase, name);
         HOLDS(x, op->bytes + op->link_bytes > 0, "%s %s moves nothing", phase, name);
         HOLDS(x, isfinite(times[i].time_s) && times[i].time_s > 0, "%s %s", phase, name);
-        HOLDS(x, not_below(times[i].time_s, op->bytes / x->hw.mem_bytes_per_s), "%s %s", phase, name);
+        HOLDS(x, not_below(times[i].time_s, op->bytes / x->hw.mem_bytes_per_s), "%s %s", phase,
+              name);
         if (op->flop > 0)
             HOLDS(x, not_below(times[i].time_s, op->flop / x->hw.peak_flop_per_s[op->dtype]),
                   "%s %s", phase, name);
@@ -247,12 +256,14 @@ static void check_step(world *x, const llmperf_segment *s, int segments, const c
         sum.link_bytes += op->repeat * op->link_bytes;
         sum.time_s += op->repeat * times[i].time_s;
     }
-    HOLDS(x, is_near(sum.flop, total.flop, 1e-12) && is_near(sum.bytes, total.bytes, 1e-12) &&
-                 is_near(sum.link_bytes, total.link_bytes, 1e-12) &&
-                 is_near(sum.time_s, total.time_s, 1e-12),
+    HOLDS(x,
+          is_near(sum.flop, total.flop, 1e-12) && is_near(sum.bytes, total.bytes, 1e-12) &&
+              is_near(sum.link_bytes, total.link_bytes, 1e-12) &&
+              is_near(sum.time_s, total.time_s, 1e-12),
           "%s: operators do not add up", phase);
-    HOLDS(x, not_below(total.time_s, total.bytes / x->hw.mem_bytes_per_s) &&
-                 not_below(total.time_s, total.flop / highest),
+    HOLDS(x,
+          not_below(total.time_s, total.bytes / x->hw.mem_bytes_per_s) &&
+              not_below(total.time_s, total.flop / highest),
           "%s below the floor", phase);
     HOLDS(x, (total.link_bytes > 0) == (x->c.workload.tp > 1), "%s: link bytes", phase);
 }
@@ -265,15 +276,16 @@ Test(architectures, steps_add_up_above_the_floor)
         const llmperf_workload *w = &x.c.workload;
         llmperf_segment s = llmperf_decode_segment(&x.c, w->batch, w->context);
         check_step(&x, &s, 1, "decode");
-        llmperf_segment mixed[] = {s, {.sequences = 1, .query = w->prompt - w->cached,
-                                       .past = w->cached, .logits = 1}};
+        llmperf_segment mixed[] = {
+            s, {.sequences = 1, .query = w->prompt - w->cached, .past = w->cached, .logits = 1}};
         check_step(&x, mixed, 2, "mixed");
         llmperf_total all;
         double steps = llmperf_prefill_total(&x.c, w->batch, &all);
-        HOLDS(&x, steps >= 1 && good(all.time_s) && all.time_s > 0 && good(all.flop) &&
-                      good(all.bytes),
+        HOLDS(&x,
+              steps >= 1 && good(all.time_s) && all.time_s > 0 && good(all.flop) && good(all.bytes),
               "prefill");
-        HOLDS(&x, not_below(all.time_s, all.bytes / x.hw.mem_bytes_per_s), "prefill below bytes / BW");
+        HOLDS(&x, not_below(all.time_s, all.bytes / x.hw.mem_bytes_per_s),
+              "prefill below bytes / BW");
     }
 }
 
@@ -324,7 +336,8 @@ Test(architectures, a_step_streams_the_weights_that_are_counted)
         for (int i = 0; i < x.model.layer_kind_count; i++)
             wanted += streamed(&x.c, i, (double)(w->batch * w->query));
         HOLDS(&x, is_near(found, wanted, 1e-9), "%.15g streamed, %.15g counted", found, wanted);
-        HOLDS(&x, found <= llmperf_model_weight_bytes(&x.model, &x.c) * (1 + 1e-12), "more than held");
+        HOLDS(&x, found <= llmperf_model_weight_bytes(&x.model, &x.c) * (1 + 1e-12),
+              "more than held");
     }
 }
 
@@ -348,25 +361,27 @@ Test(architectures, parameters_add_up)
             int64_t router = m->experts * (lean.hidden + m->router_bias) * lean.layers[i].count;
             if (m->experts > 0)
                 m->experts = m->active;
-            params.total -= router - m->experts * (lean.hidden + m->router_bias) *
-                                         lean.layers[i].count;
+            params.total -=
+                router - m->experts * (lean.hidden + m->router_bias) * lean.layers[i].count;
         }
-        HOLDS(&x, params.active - (llmperf_model_params(&x.model).total - params.total) ==
-                      llmperf_model_params(&lean).total,
+        HOLDS(&x,
+              params.active - (llmperf_model_params(&x.model).total - params.total) ==
+                  llmperf_model_params(&lean).total,
               "active %" PRId64, params.active);
     }
 }
 
 /* ---- what grows ---- */
 
-static void no_less(world *x, const char *what, const llmperf_total *small, const llmperf_total *large)
+static void no_less(world *x, const char *what, const llmperf_total *small,
+                    const llmperf_total *large)
 {
     HOLDS(x, not_below(large->flop, small->flop), "%s: flop %.17g to %.17g", what, small->flop,
           large->flop);
     HOLDS(x, not_below(large->bytes, small->bytes), "%s: bytes %.17g to %.17g", what, small->bytes,
           large->bytes);
-    HOLDS(x, not_below(large->time_s, small->time_s), "%s: time %.17g to %.17g", what, small->time_s,
-          large->time_s);
+    HOLDS(x, not_below(large->time_s, small->time_s), "%s: time %.17g to %.17g", what,
+          small->time_s, large->time_s);
 }
 
 /* More sequences, layers, and cached tokens (but for chunks, which begin anew). */
@@ -391,9 +406,10 @@ Test(architectures, steps_grow_with_batch_context_and_layers)
         no_less(&x, "layers", &small, &large);
         int64_t tokens = rng_log_int(&r, 1, 100000), more = tokens + rng_log_int(&r, 1, 1000);
         HOLDS(&x, llmperf_kv_bytes(&x.c, 1, more) >= llmperf_kv_bytes(&x.c, 1, tokens), "cache");
-        HOLDS(&x, is_near(llmperf_kv_bytes(&x.c, 3, tokens), 3 * llmperf_kv_bytes(&x.c, 1, tokens),
-                          1e-14) &&
-                      is_near(llmperf_state_bytes(&x.c, 3), 3 * llmperf_state_bytes(&x.c, 1), 1e-14),
+        HOLDS(&x,
+              is_near(llmperf_kv_bytes(&x.c, 3, tokens), 3 * llmperf_kv_bytes(&x.c, 1, tokens),
+                      1e-14) &&
+                  is_near(llmperf_state_bytes(&x.c, 3), 3 * llmperf_state_bytes(&x.c, 1), 1e-14),
               "sequences are alike");
     }
 }
@@ -408,10 +424,10 @@ Test(architectures, the_cache_is_a_constant_and_a_slope)
         x.c = case_or_die(&x, &x.model, &x.w);
         double block = (double)x.c.workload.kv_block, c = x.c.kv_bytes_per;
         int64_t far = x.c.workload.kv_block * (1 + 8192 / x.c.workload.kv_block);
-        double slope = llmperf_kv_bytes_per_token_long(&x.model, c) +
-                       llmperf_index_bytes_per_token(&x.model);
-        double found = llmperf_kv_bytes(&x.c, 1, far + x.c.workload.kv_block) -
-                       llmperf_kv_bytes(&x.c, 1, far);
+        double slope =
+            llmperf_kv_bytes_per_token_long(&x.model, c) + llmperf_index_bytes_per_token(&x.model);
+        double found =
+            llmperf_kv_bytes(&x.c, 1, far + x.c.workload.kv_block) - llmperf_kv_bytes(&x.c, 1, far);
         double held = llmperf_kv_bytes(&x.c, 1, far);
         HOLDS(&x, fabs(found - slope * block) <= 1e-12 * held, "%.17g, slope %.17g", found,
               slope * block);
@@ -419,8 +435,9 @@ Test(architectures, the_cache_is_a_constant_and_a_slope)
         HOLDS(&x, first >= llmperf_kv_bytes_per_token_long(&x.model, c), "slopes");
         x.w.kv_block = 1;
         x.c = case_or_die(&x, &x.model, &x.w);
-        HOLDS(&x, is_near(llmperf_kv_bytes(&x.c, 1, 1), first + llmperf_index_bytes_per_token(&x.model),
-                          1e-12),
+        HOLDS(&x,
+              is_near(llmperf_kv_bytes(&x.c, 1, 1), first + llmperf_index_bytes_per_token(&x.model),
+                      1e-12),
               "the first token");
     }
 }
@@ -447,7 +464,8 @@ Test(architectures, prefill_chunks_add_up)
         make_world(&x, seed);
         x.w.unfused = false;
         x.c = case_or_die(&x, &x.model, &x.w);
-        int64_t prompt = rng_log_int(&x.r, 1, 20000), chunk = rng_int(&x.r, 1 + prompt / 20, prompt);
+        int64_t prompt = rng_log_int(&x.r, 1, 20000),
+                chunk = rng_int(&x.r, 1 + prompt / 20, prompt);
         llmperf_segment whole = {.sequences = 1, .query = prompt, .logits = 1};
         double all = flop_of_kind(&x.c, &whole, LLMPERF_KIND_ATTENTION, LLMPERF_KIND_SCAN), sum = 0;
         for (int64_t start = 0; start < prompt; start += chunk) {
@@ -488,9 +506,11 @@ Test(architectures, shards_cover_the_model)
             {llmperf_state_bytes(&one, 2), llmperf_state_bytes(&x.c, 2)},
         };
         for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-            HOLDS(&x, pairs[i][1] <= pairs[i][0] * (1 + 1e-12) &&
-                          pairs[i][1] * n >= pairs[i][0] * (1 - 1e-12),
-                  "%zu: %.15g on each of %" PRId64 ", %.15g on one", i, pairs[i][1], tp, pairs[i][0]);
+            HOLDS(&x,
+                  pairs[i][1] <= pairs[i][0] * (1 + 1e-12) &&
+                      pairs[i][1] * n >= pairs[i][0] * (1 - 1e-12),
+                  "%zu: %.15g on each of %" PRId64 ", %.15g on one", i, pairs[i][1], tp,
+                  pairs[i][0]);
     }
     cr_assert(split > CASES(ROUNDS) / 10, "%d models could be split", split);
 }
@@ -515,8 +535,11 @@ Test(architectures, verification_reads_no_more_than_its_steps)
             bytes += one.bytes;
             attention += one.kv_read_bytes;
         }
-        llmperf_segment s = {.sequences = w->batch, .query = query, .past = w->context,
-                             .logits = w->batch * query, .decode = true};
+        llmperf_segment s = {.sequences = w->batch,
+                             .query = query,
+                             .past = w->context,
+                             .logits = w->batch * query,
+                             .decode = true};
         llmperf_total total;
         llmperf_step(&x.c, &s, 1, NULL, NULL, &total);
         HOLDS(&x, is_near(total.flop, flop, 1e-9), "flop %.15g, in steps %.15g", total.flop, flop);

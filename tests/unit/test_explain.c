@@ -33,7 +33,7 @@ static llmperf_status explain(const char *name, llmperf_error *error)
     return llmperf_explain(&query, &explanation, error);
 }
 
-/* ---- one explanation is sound in itself ----------------------------------------------------------------- */
+/* ---- one explanation is sound in itself ------------------------------------------------------ */
 
 static double evaluated(const char *numbers)
 {
@@ -110,7 +110,7 @@ static void expect_value(const char *name, double want)
     expect_sound(name);
 }
 
-/* ---- the JSON of a prediction, leaf by leaf --------------------------------------------------------------- */
+/* ---- the JSON of a prediction, leaf by leaf -------------------------------------------------- */
 
 /* Facts that are listed, not predicted; words; and what is written for programs alone. */
 static bool is_exempt(const char *path)
@@ -312,7 +312,7 @@ Test(explain, agrees_with_every_number_of_real_models)
     cr_expect(loaded >= CASES(40));
 }
 
-/* ---- by hand -------------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 /* Llama 3.1 8B on an H100, 64 sequences of 2048 + 512 tokens: the example of docs/model.md. */
 static void take_example(void)
@@ -496,7 +496,7 @@ Test(explain, shows_the_operators_of_prefill_when_asked)
     cr_expect_eq(explanation.steps[0].value, 131072);
 }
 
-/* ---- the writers ---------------------------------------------------------------------------------------- */
+/* ---- the writers ----------------------------------------------------------------------------- */
 
 static char *written(const char *format, bool list)
 {

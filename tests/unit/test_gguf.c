@@ -16,10 +16,21 @@
 #include "llmperf/llmperf.h"
 #include "spec_read.h"
 
-/* ---- a writer of headers ----------------------------------------------------------------------- */
+/* ---- a writer of headers --------------------------------------------------------------------- */
 
-enum { F32 = 0, F16 = 1, Q4_0 = 2, Q8_0 = 8, Q2_K = 10, Q3_K = 11, Q4_K = 12, Q5_K = 13, Q6_K = 14,
-       BF16 = 30, MXFP4 = 39 };
+enum {
+    F32 = 0,
+    F16 = 1,
+    Q4_0 = 2,
+    Q8_0 = 8,
+    Q2_K = 10,
+    Q3_K = 11,
+    Q4_K = 12,
+    Q5_K = 13,
+    Q6_K = 14,
+    BF16 = 30,
+    MXFP4 = 39
+};
 
 typedef struct bytes {
     unsigned char *data;
@@ -158,13 +169,13 @@ static void must_refuse_bytes(const bytes *all, llmperf_status want, const char 
 {
     memset(&error, 0, sizeof error);
     model.hidden = -7;
-    llmperf_status status =
-        spec_gguf_load_memory("x.gguf", all->data, all->size, &model, &error);
+    llmperf_status status = spec_gguf_load_memory("x.gguf", all->data, all->size, &model, &error);
     cr_expect(status == want && error.status == want, "status %d: %s", status, error.text);
     cr_expect(strstr(error.text, text), "'%s' is not in: %s", text, error.text);
     cr_expect(strstr(error.text, "x.gguf: byte ") == error.text, "%s", error.text);
     cr_expect(strstr(error.text, "allowed") || strstr(error.text, "required") ||
-                  strstr(error.text, "known"), "%s", error.text);
+                  strstr(error.text, "known"),
+              "%s", error.text);
     cr_expect(model.hidden == -7, "the result was touched");
 }
 
@@ -175,7 +186,7 @@ static void must_refuse(const header *h, const char *text)
     free(all.data);
 }
 
-/* ---- blocks from a template -------------------------------------------------------------------- */
+/* ---- blocks from a template ------------------------------------------------------------------ */
 
 /* Widths by letter; see width(). */
 typedef struct shape {
@@ -187,28 +198,50 @@ static int64_t width(const shape *s, char letter)
 {
     int64_t q = s->heads * s->head_dim, k = s->kv * s->head_dim, v = s->kv * s->value_dim;
     switch (letter) {
-    case 'h': return s->hidden;
-    case 'q': return q;
-    case 'k': return k;
-    case 'v': return v;
-    case 'w': return q + k + v;
-    case 'o': return s->heads * s->value_dim;
-    case 'd': return s->head_dim;
-    case 'H': return s->heads;
-    case 'K': return s->kv;
-    case 'f': return s->ffn;
-    case 'F': return 2 * s->ffn;
-    case 'e': return s->experts;
-    case 'x': return s->expert_ffn;
-    case 's': return s->shared;
-    case 'V': return s->vocab;
-    case 'p': return s->positions;
-    case 'r': return s->q_rank;
-    case 'l': return s->kv_rank;
-    case 'z': return s->kv_rank + s->rope_dim;
-    case 'n': return s->head_dim - s->rope_dim;
-    case 'u': return s->value_dim;
-    case 'b': return s->heads * (s->head_dim - s->rope_dim + s->value_dim);
+    case 'h':
+        return s->hidden;
+    case 'q':
+        return q;
+    case 'k':
+        return k;
+    case 'v':
+        return v;
+    case 'w':
+        return q + k + v;
+    case 'o':
+        return s->heads * s->value_dim;
+    case 'd':
+        return s->head_dim;
+    case 'H':
+        return s->heads;
+    case 'K':
+        return s->kv;
+    case 'f':
+        return s->ffn;
+    case 'F':
+        return 2 * s->ffn;
+    case 'e':
+        return s->experts;
+    case 'x':
+        return s->expert_ffn;
+    case 's':
+        return s->shared;
+    case 'V':
+        return s->vocab;
+    case 'p':
+        return s->positions;
+    case 'r':
+        return s->q_rank;
+    case 'l':
+        return s->kv_rank;
+    case 'z':
+        return s->kv_rank + s->rope_dim;
+    case 'n':
+        return s->head_dim - s->rope_dim;
+    case 'u':
+        return s->value_dim;
+    case 'b':
+        return s->heads * (s->head_dim - s->rope_dim + s->value_dim);
     default:
         cr_assert(false, "no width '%c'", letter);
         return 0;
@@ -288,7 +321,7 @@ static header small_llama(uint32_t type)
     return h;
 }
 
-/* ---- sizes ------------------------------------------------------------------------------------------- */
+/* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Which layers llama.cpp gives more bits in Q4_K_M: the first and last eighth, every third else. */
 static bool more_bits(int64_t i, int64_t layers)
@@ -330,8 +363,10 @@ Test(gguf, llama_3_1_8b_in_q4_k_m)
     tensor2(&h, "output.weight", Q6_K, 4096, 128256);
     for (int64_t i = 0; i < 32; i++) {
         uint32_t type = more_bits(i, 32) ? Q6_K : Q4_K;
-        blocks(&h, &s, i, i + 1, "attn_norm:h ffn_norm:h attn_q:hq attn_k:hk attn_output:oh "
-               "ffn_gate:hf ffn_up:hf", Q4_K);
+        blocks(&h, &s, i, i + 1,
+               "attn_norm:h ffn_norm:h attn_q:hq attn_k:hk attn_output:oh "
+               "ffn_gate:hf ffn_up:hf",
+               Q4_K);
         blocks(&h, &s, i, i + 1, "attn_v:hv ffn_down:fh", type);
         more += type == Q6_K;
     }
@@ -423,21 +458,42 @@ Test(gguf, block_sizes)
         const char *name;
         int64_t block, bytes;
     } rows[] = {
-        {0, "F32", 1, 4}, {1, "F16", 1, 2}, {30, "BF16", 1, 2}, {28, "F64", 1, 8},
-        {24, "I8", 1, 1}, {25, "I16", 1, 2}, {26, "I32", 1, 4}, {27, "I64", 1, 8},
+        {0, "F32", 1, 4},
+        {1, "F16", 1, 2},
+        {30, "BF16", 1, 2},
+        {28, "F64", 1, 8},
+        {24, "I8", 1, 1},
+        {25, "I16", 1, 2},
+        {26, "I32", 1, 4},
+        {27, "I64", 1, 8},
         /* fp16 scale (and minimum, and fifth bits), then nibbles or bytes */
-        {2, "Q4_0", 32, 2 + 16}, {3, "Q4_1", 32, 2 + 2 + 16}, {6, "Q5_0", 32, 2 + 4 + 16},
-        {7, "Q5_1", 32, 2 + 2 + 4 + 16}, {8, "Q8_0", 32, 2 + 32}, {9, "Q8_1", 32, 4 + 4 + 32},
+        {2, "Q4_0", 32, 2 + 16},
+        {3, "Q4_1", 32, 2 + 2 + 16},
+        {6, "Q5_0", 32, 2 + 4 + 16},
+        {7, "Q5_1", 32, 2 + 2 + 4 + 16},
+        {8, "Q8_0", 32, 2 + 32},
+        {9, "Q8_1", 32, 4 + 4 + 32},
         /* super-blocks of 256 */
-        {10, "Q2_K", 256, 2 + 2 + 16 + 64}, {11, "Q3_K", 256, 2 + 64 + 32 + 12},
-        {12, "Q4_K", 256, 2 + 2 + 128 + 12}, {13, "Q5_K", 256, 2 + 2 + 128 + 32 + 12},
-        {14, "Q6_K", 256, 2 + 128 + 64 + 16}, {15, "Q8_K", 256, 4 + 256 + 32},
-        {16, "IQ2_XXS", 256, 2 + 64}, {17, "IQ2_XS", 256, 2 + 64 + 8},
-        {18, "IQ3_XXS", 256, 2 + 64 + 32}, {19, "IQ1_S", 256, 2 + 32 + 16},
-        {20, "IQ4_NL", 32, 2 + 16}, {21, "IQ3_S", 256, 2 + 64 + 32 + 8 + 4},
-        {22, "IQ2_S", 256, 2 + 64 + 16}, {23, "IQ4_XS", 256, 2 + 2 + 128 + 4},
-        {29, "IQ1_M", 256, 32 + 16 + 8}, {34, "TQ1_0", 256, 2 + 4 * 13}, {35, "TQ2_0", 256, 2 + 64},
-        {39, "MXFP4", 32, 1 + 16}, {40, "NVFP4", 64, 4 + 32}, {41, "Q1_0", 128, 2 + 16},
+        {10, "Q2_K", 256, 2 + 2 + 16 + 64},
+        {11, "Q3_K", 256, 2 + 64 + 32 + 12},
+        {12, "Q4_K", 256, 2 + 2 + 128 + 12},
+        {13, "Q5_K", 256, 2 + 2 + 128 + 32 + 12},
+        {14, "Q6_K", 256, 2 + 128 + 64 + 16},
+        {15, "Q8_K", 256, 4 + 256 + 32},
+        {16, "IQ2_XXS", 256, 2 + 64},
+        {17, "IQ2_XS", 256, 2 + 64 + 8},
+        {18, "IQ3_XXS", 256, 2 + 64 + 32},
+        {19, "IQ1_S", 256, 2 + 32 + 16},
+        {20, "IQ4_NL", 32, 2 + 16},
+        {21, "IQ3_S", 256, 2 + 64 + 32 + 8 + 4},
+        {22, "IQ2_S", 256, 2 + 64 + 16},
+        {23, "IQ4_XS", 256, 2 + 2 + 128 + 4},
+        {29, "IQ1_M", 256, 32 + 16 + 8},
+        {34, "TQ1_0", 256, 2 + 4 * 13},
+        {35, "TQ2_0", 256, 2 + 64},
+        {39, "MXFP4", 32, 1 + 16},
+        {40, "NVFP4", 64, 4 + 32},
+        {41, "Q1_0", 128, 2 + 16},
         {42, "Q2_0", 64, 2 + 16},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -465,8 +521,10 @@ Test(gguf, more_than_64_formats_are_averaged)
     tensors(&h, &s, "", UNTIED, Q8_0);
     for (int64_t i = 0; i < 70; i++) {
         int q = (int)(i % 5), k = (int)(i / 5 % 5), up = (int)(i / 25);
-        blocks(&h, &s, i, i + 1, "attn_norm:h ffn_norm:h attn_v:hv attn_output:oh ffn_gate:hf "
-               "ffn_down:fh", Q4_K);
+        blocks(&h, &s, i, i + 1,
+               "attn_norm:h ffn_norm:h attn_v:hv attn_output:oh ffn_gate:hf "
+               "ffn_down:fh",
+               Q4_K);
         blocks(&h, &s, i, i + 1, "attn_q:hq", types[q]);
         blocks(&h, &s, i, i + 1, "attn_k:hk", types[k]);
         blocks(&h, &s, i, i + 1, "ffn_up:hf", types[up]);
@@ -481,7 +539,7 @@ Test(gguf, more_than_64_formats_are_averaged)
     drop(&h);
 }
 
-/* ---- the same model's config.json ------------------------------------------------------------------------- */
+/* ---- the same model's config.json ------------------------------------------------------------ */
 
 typedef struct pair {
     const char *arch;
@@ -491,14 +549,24 @@ typedef struct pair {
     const char *config;
 } pair;
 
-#define COMMON "\"hidden_size\": 256, \"num_hidden_layers\": 8, \"num_attention_heads\": 8, " \
-    "\"num_key_value_heads\": 2, \"intermediate_size\": 512, \"vocab_size\": 320, " \
+#define COMMON                                                                                     \
+    "\"hidden_size\": 256, \"num_hidden_layers\": 8, \"num_attention_heads\": 8, "                 \
+    "\"num_key_value_heads\": 2, \"intermediate_size\": 512, \"vocab_size\": 320, "                \
     "\"max_position_embeddings\": 2048, \"head_dim\": 32, "
 #define UNTIE "\"tie_word_embeddings\": false}"
 #define TIE "\"tie_word_embeddings\": true}"
-#define EIGHT {256, 8, 8, 2, 32, 32, 512, 320}
-#define MHA {256, 8, 8, 8, 32, 32, 512, 320}
-#define MHA_1024 {256, 8, 8, 8, 32, 32, 1024, 320}
+#define EIGHT                                                                                      \
+    {                                                                                              \
+        256, 8, 8, 2, 32, 32, 512, 320                                                             \
+    }
+#define MHA                                                                                        \
+    {                                                                                              \
+        256, 8, 8, 8, 32, 32, 512, 320                                                             \
+    }
+#define MHA_1024                                                                                   \
+    {                                                                                              \
+        256, 8, 8, 8, 32, 32, 1024, 320                                                            \
+    }
 #define QKV_BIASES "attn_q.bias:q attn_k.bias:k attn_v.bias:v "
 #define QK_NORMS "attn_q_norm:d attn_k_norm:d "
 #define NORM_B(name) name ":h " name ".bias:h "
@@ -509,10 +577,13 @@ typedef struct pair {
 
 static const pair PAIRS[] = {
     {"llama", EIGHT, UNTIED, LLAMA_BLOCK, "", "{\"model_type\": \"llama\", " COMMON UNTIE},
-    {"llama", {256, 8, 8, 2, 32, 32, 512, 320, .experts = 4, .expert_ffn = 0}, UNTIED,
-     LLAMA_ATTENTION "ffn_gate_inp:he ffn_gate_exps:hfe ffn_up_exps:hfe ffn_down_exps:fhe", "",
+    {"llama",
+     {256, 8, 8, 2, 32, 32, 512, 320, .experts = 4, .expert_ffn = 0},
+     UNTIED,
+     LLAMA_ATTENTION "ffn_gate_inp:he ffn_gate_exps:hfe ffn_up_exps:hfe ffn_down_exps:fhe",
+     "",
      "{\"model_type\": \"mixtral\", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, " COMMON
-     UNTIE},
+         UNTIE},
     {"mistral", EIGHT, UNTIED, LLAMA_BLOCK, "attention.sliding_window=64",
      "{\"model_type\": \"mistral\", \"sliding_window\": 64, " COMMON UNTIE},
     {"granite", EIGHT, TIED, LLAMA_BLOCK, "", "{\"model_type\": \"granite\", " COMMON TIE},
@@ -526,13 +597,18 @@ static const pair PAIRS[] = {
     {"qwen2", EIGHT, UNTIED, LLAMA_BLOCK QKV_BIASES, "",
      "{\"model_type\": \"qwen2\", " COMMON UNTIE},
     {"qwen3", EIGHT, TIED, LLAMA_BLOCK QK_NORMS, "", "{\"model_type\": \"qwen3\", " COMMON TIE},
-    {"qwen2moe", {256, 8, 8, 2, 32, 32, 512, 320, 8, 128, 256}, UNTIED,
+    {"qwen2moe",
+     {256, 8, 8, 2, 32, 32, 512, 320, 8, 128, 256},
+     UNTIED,
      LLAMA_ATTENTION QKV_BIASES EXPERTS SHARED "ffn_gate_inp_shexp:h",
      "expert_shared_feed_forward_length=256",
      "{\"model_type\": \"qwen2_moe\", \"num_experts\": 8, \"num_experts_per_tok\": 2, "
      "\"moe_intermediate_size\": 128, \"shared_expert_intermediate_size\": 256, " COMMON UNTIE},
-    {"qwen3moe", {256, 8, 8, 2, 32, 32, 512, 320, 8, 128}, UNTIED,
-     LLAMA_ATTENTION QK_NORMS EXPERTS, "",
+    {"qwen3moe",
+     {256, 8, 8, 2, 32, 32, 512, 320, 8, 128},
+     UNTIED,
+     LLAMA_ATTENTION QK_NORMS EXPERTS,
+     "",
      "{\"model_type\": \"qwen3_moe\", \"num_experts\": 8, \"num_experts_per_tok\": 2, "
      "\"moe_intermediate_size\": 128, " COMMON UNTIE},
     {"gemma", EIGHT, TIED, LLAMA_BLOCK, "", "{\"model_type\": \"gemma\", " COMMON TIE},
@@ -542,9 +618,12 @@ static const pair PAIRS[] = {
     {"gemma3", EIGHT, TIED, LLAMA_BLOCK QK_NORMS "post_attention_norm:h post_ffw_norm:h",
      "attention.sliding_window=64",
      "{\"model_type\": \"gemma3_text\", \"sliding_window\": 64, " COMMON TIE},
-    {"gpt-oss", {256, 8, 8, 2, 32, 32, 0, 320, 8, 128}, UNTIED,
-     "attn_norm:h attn_q:hq attn_k:hk attn_v:hv attn_output:oh post_attention_norm:h attn_sinks:H "
-     QKV_BIASES "attn_output.bias:h ffn_gate_inp.bias:e ffn_gate_exps.bias:xe ffn_up_exps.bias:xe "
+    {"gpt-oss",
+     {256, 8, 8, 2, 32, 32, 0, 320, 8, 128},
+     UNTIED,
+     "attn_norm:h attn_q:hq attn_k:hk attn_v:hv attn_output:oh post_attention_norm:h "
+     "attn_sinks:H " QKV_BIASES
+     "attn_output.bias:h ffn_gate_inp.bias:e ffn_gate_exps.bias:xe ffn_up_exps.bias:xe "
      "ffn_down_exps.bias:he " EXPERTS,
      "attention.sliding_window=64",
      "{\"model_type\": \"gpt_oss\", \"hidden_size\": 256, \"num_hidden_layers\": 8, "
@@ -552,50 +631,66 @@ static const pair PAIRS[] = {
      "\"vocab_size\": 320, \"head_dim\": 32, \"sliding_window\": 64, \"num_local_experts\": 8, "
      "\"num_experts_per_tok\": 2, " UNTIE},
     {"phi2", MHA_1024, UNTIED "output_norm.bias:h output.bias:V", NORM_B("attn_norm") FUSED FUSED_B,
-     "", "{\"model_type\": \"phi\", \"hidden_size\": 256, \"num_hidden_layers\": 8, "
+     "",
+     "{\"model_type\": \"phi\", \"hidden_size\": 256, \"num_hidden_layers\": 8, "
      "\"num_attention_heads\": 8, \"intermediate_size\": 1024, \"vocab_size\": 320, " UNTIE},
-    {"phi3", EIGHT, UNTIED, "attn_norm:h ffn_norm:h attn_qkv:hw attn_output:oh ffn_up:hF ffn_down:fh",
-     "", "{\"model_type\": \"phi3\", " COMMON UNTIE},
-    {"gpt2", {256, 8, 8, 8, 32, 32, 1024, 320, .positions = 128},
-     TIED "output_norm.bias:h position_embd:hp", NORM_B("attn_norm") NORM_B("ffn_norm") FUSED FUSED_B,
-     "", "{\"model_type\": \"gpt2\", \"n_embd\": 256, \"n_layer\": 8, \"n_head\": 8, "
+    {"phi3", EIGHT, UNTIED,
+     "attn_norm:h ffn_norm:h attn_qkv:hw attn_output:oh ffn_up:hF ffn_down:fh", "",
+     "{\"model_type\": \"phi3\", " COMMON UNTIE},
+    {"gpt2",
+     {256, 8, 8, 8, 32, 32, 1024, 320, .positions = 128},
+     TIED "output_norm.bias:h position_embd:hp",
+     NORM_B("attn_norm") NORM_B("ffn_norm") FUSED FUSED_B,
+     "",
+     "{\"model_type\": \"gpt2\", \"n_embd\": 256, \"n_layer\": 8, \"n_head\": 8, "
      "\"n_positions\": 128, \"vocab_size\": 320}"},
     {"gptneox", MHA_1024, UNTIED "output_norm.bias:h",
      NORM_B("attn_norm") NORM_B("ffn_norm") FUSED FUSED_B, "use_parallel_residual=true",
      "{\"model_type\": \"gpt_neox\", \"hidden_size\": 256, \"num_hidden_layers\": 8, "
      "\"num_attention_heads\": 8, \"intermediate_size\": 1024, \"vocab_size\": 320, "
      "\"use_parallel_residual\": true, " UNTIE},
-    {"falcon", {256, 8, 8, 1, 32, 32, 1024, 320}, TIED "output_norm.bias:h",
-     NORM_B("attn_norm") FUSED, "",
+    {"falcon",
+     {256, 8, 8, 1, 32, 32, 1024, 320},
+     TIED "output_norm.bias:h",
+     NORM_B("attn_norm") FUSED,
+     "",
      "{\"model_type\": \"falcon\", \"hidden_size\": 256, \"num_hidden_layers\": 8, "
      "\"num_attention_heads\": 8, \"multi_query\": true, \"parallel_attn\": true, \"bias\": false, "
      "\"new_decoder_architecture\": false, \"vocab_size\": 320, " TIE},
-    {"falcon", {256, 8, 8, 2, 32, 32, 1024, 320}, TIED "output_norm.bias:h",
-     NORM_B("attn_norm") NORM_B("attn_norm_2") FUSED, "",
+    {"falcon",
+     {256, 8, 8, 2, 32, 32, 1024, 320},
+     TIED "output_norm.bias:h",
+     NORM_B("attn_norm") NORM_B("attn_norm_2") FUSED,
+     "",
      "{\"model_type\": \"falcon\", \"hidden_size\": 256, \"num_hidden_layers\": 8, "
      "\"num_attention_heads\": 8, \"num_kv_heads\": 2, \"bias\": false, "
      "\"new_decoder_architecture\": true, \"vocab_size\": 320, " TIE},
     {"starcoder2", EIGHT, TIED "output_norm.bias:h",
-     NORM_B("attn_norm") NORM_B("ffn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh ffn_up:hf "
-     "ffn_down:fh attn_output.bias:h ffn_up.bias:f ffn_down.bias:h " QKV_BIASES, "",
-     "{\"model_type\": \"starcoder2\", \"use_bias\": true, " COMMON TIE},
+     NORM_B("attn_norm") NORM_B(
+         "ffn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh ffn_up:hf "
+                     "ffn_down:fh attn_output.bias:h ffn_up.bias:f ffn_down.bias:h " QKV_BIASES,
+     "", "{\"model_type\": \"starcoder2\", \"use_bias\": true, " COMMON TIE},
     {"stablelm", EIGHT, UNTIED "output_norm.bias:h",
-     NORM_B("attn_norm") NORM_B("ffn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh " LLAMA_FFN,
+     NORM_B("attn_norm")
+         NORM_B("ffn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh " LLAMA_FFN,
      "", "{\"model_type\": \"stablelm\", " COMMON UNTIE},
     {"stablelm", EIGHT, UNTIED "output_norm.bias:h",
-     NORM_B("attn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh attn_q_norm:dH attn_k_norm:dK "
-     LLAMA_FFN, "use_parallel_residual=true",
-     "{\"model_type\": \"stablelm\", \"use_parallel_residual\": true, \"qk_layernorm\": true, " COMMON
-     UNTIE},
+     NORM_B("attn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh attn_q_norm:dH "
+                         "attn_k_norm:dK " LLAMA_FFN,
+     "use_parallel_residual=true",
+     "{\"model_type\": \"stablelm\", \"use_parallel_residual\": true, \"qk_layernorm\": "
+     "true, " COMMON UNTIE},
     {"command-r", EIGHT, TIED,
-     "attn_norm:h attn_q:hq attn_k:hk attn_v:hv attn_output:oh attn_q_norm:dH attn_k_norm:dK "
-     LLAMA_FFN, "attention.layer_norm_epsilon=0.0",
+     "attn_norm:h attn_q:hq attn_k:hk attn_v:hv attn_output:oh attn_q_norm:dH "
+     "attn_k_norm:dK " LLAMA_FFN,
+     "attention.layer_norm_epsilon=0.0",
      "{\"model_type\": \"cohere\", \"use_qk_norm\": true, " COMMON TIE},
     {"olmo2", EIGHT, UNTIED,
-     "attn_q:hq attn_k:hk attn_v:hv attn_output:oh attn_q_norm:q attn_k_norm:k post_attention_norm:h "
-     "post_ffw_norm:h " LLAMA_FFN, "", "{\"model_type\": \"olmo2\", " COMMON UNTIE},
-    {"bloom", MHA_1024,
-     TIED "output_norm.bias:h token_embd_norm:h token_embd_norm.bias:h",
+     "attn_q:hq attn_k:hk attn_v:hv attn_output:oh attn_q_norm:q attn_k_norm:k "
+     "post_attention_norm:h "
+     "post_ffw_norm:h " LLAMA_FFN,
+     "", "{\"model_type\": \"olmo2\", " COMMON UNTIE},
+    {"bloom", MHA_1024, TIED "output_norm.bias:h token_embd_norm:h token_embd_norm.bias:h",
      NORM_B("attn_norm") NORM_B("ffn_norm") FUSED FUSED_B, "",
      "{\"model_type\": \"bloom\", \"hidden_size\": 256, \"n_layer\": 8, \"n_head\": 8, "
      "\"vocab_size\": 320}"},
@@ -606,13 +701,16 @@ static const pair PAIRS[] = {
      "\"attn_config\": {\"alibi\": true}}"},
     {"glm4", EIGHT, UNTIED,
      "attn_norm:h ffn_norm:h post_attention_norm:h post_ffw_norm:h attn_q:hq attn_k:hk attn_v:hv "
-     "attn_output:oh ffn_up:hF ffn_down:fh " QKV_BIASES, "",
-     "{\"model_type\": \"glm4\", \"attention_bias\": true, " COMMON UNTIE},
+     "attn_output:oh ffn_up:hF ffn_down:fh " QKV_BIASES,
+     "", "{\"model_type\": \"glm4\", \"attention_bias\": true, " COMMON UNTIE},
     {"nemotron", EIGHT, UNTIED "output_norm.bias:h",
-     NORM_B("attn_norm") NORM_B("ffn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh ffn_up:hf "
-     "ffn_down:fh", "", "{\"model_type\": \"nemotron\", " COMMON UNTIE},
-    {"deepseek2", {256, 8, 8, 0, 48, 32, 512, 320, 8, 128, 256, .q_rank = 96, .kv_rank = 64,
-                   .rope_dim = 16}, UNTIED,
+     NORM_B("attn_norm")
+         NORM_B("ffn_norm") "attn_q:hq attn_k:hk attn_v:hv attn_output:oh ffn_up:hf "
+                            "ffn_down:fh",
+     "", "{\"model_type\": \"nemotron\", " COMMON UNTIE},
+    {"deepseek2",
+     {256, 8, 8, 0, 48, 32, 512, 320, 8, 128, 256, .q_rank = 96, .kv_rank = 64, .rope_dim = 16},
+     UNTIED,
      "attn_norm:h ffn_norm:h attn_q_a:hr attn_q_a_norm:r attn_q_b:rq attn_kv_a_mqa:hz "
      "attn_kv_a_norm:l attn_kv_b:lb attn_output:oh exp_probs_b.bias:e " EXPERTS SHARED,
      "expert_shared_count=2",
@@ -663,8 +761,8 @@ Test(gguf, counts_as_the_config_of_the_same_model)
         const pair *p = &PAIRS[i];
         header h = pair_header(p, F16);
         memset(&error, 0, sizeof error);
-        llmperf_status status = llmperf_model_load_text("x/config.json", p->config,
-                                                        strlen(p->config), &config, &error);
+        llmperf_status status =
+            llmperf_model_load_text("x/config.json", p->config, strlen(p->config), &config, &error);
         cr_assert(status == LLMPERF_OK, "%s: %s", p->arch, error.text);
         must_read(&h);
         llmperf_params own = llmperf_model_params(&model), want = llmperf_model_params(&config);
@@ -675,11 +773,13 @@ Test(gguf, counts_as_the_config_of_the_same_model)
         cr_expect(own.active == want.active, "%s", p->arch);
         cr_expect(llmperf_kv_bytes_per_token(&model, 2) == llmperf_kv_bytes_per_token(&config, 2));
         cr_expect(llmperf_kv_bytes_per_token_long(&model, 2) ==
-                      llmperf_kv_bytes_per_token_long(&config, 2), "%s (row %zu)", p->arch, i);
+                      llmperf_kv_bytes_per_token_long(&config, 2),
+                  "%s (row %zu)", p->arch, i);
         cr_expect(model.warnings.count == 0, "%s (row %zu): %s", p->arch, i,
                   model.warnings.text[0]);
         cr_expect(model.tied == config.tied && model.norm == config.norm, "%s", p->arch);
-        cr_expect(model.layers[0].parallel == config.layers[0].parallel, "%s (row %zu)", p->arch, i);
+        cr_expect(model.layers[0].parallel == config.layers[0].parallel, "%s (row %zu)", p->arch,
+                  i);
         cr_expect(model.layers[0].attention.rope == config.layers[0].attention.rope, "%s", p->arch);
         cr_expect(model.layers[0].norms == config.layers[0].norms, "%s", p->arch);
         cr_expect(llmperf_model_layers(&model) == llmperf_model_layers(&config));
@@ -705,8 +805,10 @@ Test(gguf, deepseek2_with_absorbed_matrices)
     arch_u32(&h, "deepseek2", "rope.dimension_count", 16);
     arch_u32(&h, "deepseek2", "feed_forward_length", 512);
     tensors(&h, &s, "", UNTIED, F16);
-    blocks(&h, &s, 0, 4, "attn_norm:h ffn_norm:h attn_q:hq attn_kv_a_mqa:hz attn_kv_a_norm:l "
-           "attn_k_b:nlH attn_v_b:luH attn_output:oh " LLAMA_FFN, F16);
+    blocks(&h, &s, 0, 4,
+           "attn_norm:h ffn_norm:h attn_q:hq attn_kv_a_mqa:hz attn_kv_a_norm:l "
+           "attn_k_b:nlH attn_v_b:luH attn_output:oh " LLAMA_FFN,
+           F16);
     must_read(&h);
     const llmperf_mla *m = &model.layers[0].mla;
     cr_expect(m->heads == 8 && m->kv_rank == 64 && m->nope_dim == 32 && m->rope_dim == 16 &&
@@ -724,9 +826,12 @@ Test(gguf, experts_of_2023_stand_one_by_one)
     s.experts = 3;
     dimensions(&h, "llama", &s);
     tensors(&h, &s, "", UNTIED, Q4_0);
-    blocks(&h, &s, 0, 4, LLAMA_ATTENTION "ffn_gate_inp:he ffn_gate.0.weight:hf ffn_gate.1.weight:hf "
+    blocks(&h, &s, 0, 4,
+           LLAMA_ATTENTION
+           "ffn_gate_inp:he ffn_gate.0.weight:hf ffn_gate.1.weight:hf "
            "ffn_gate.2.weight:hf ffn_up.0.weight:hf ffn_up.1.weight:hf ffn_up.2.weight:hf "
-           "ffn_down.0.weight:fh ffn_down.1.weight:fh ffn_down.2.weight:fh", Q4_0);
+           "ffn_down.0.weight:fh ffn_down.1.weight:fh ffn_down.2.weight:fh",
+           Q4_0);
     must_read(&h);
     cr_expect(model.layers[0].moe.experts == 3 && model.layers[0].moe.ffn == 512);
     cr_expect(llmperf_model_params(&model).by_class[LLMPERF_WEIGHT_EXPERTS] == 4 * 9 * 256 * 512);
@@ -771,7 +876,8 @@ Test(gguf, numbers_may_come_for_each_layer)
     cr_expect(model.layer_kind_count == 2);
     cr_expect(model.layers[1].attention.heads == 16 && model.layers[1].mlp.ffn == 768);
     /* openelm has no row: it is read by its tensors, and that is said */
-    cr_expect(model.warnings.count == 1 && strstr(model.warnings.text[0], "'openelm' is not known"));
+    cr_expect(model.warnings.count == 1 &&
+              strstr(model.warnings.text[0], "'openelm' is not known"));
     drop(&h);
 }
 
@@ -841,7 +947,7 @@ Test(gguf, strangers_outside_the_blocks_are_named)
     drop(&h);
 }
 
-/* ---- predictions ------------------------------------------------------------------------------------------- */
+/* ---- predictions ----------------------------------------------------------------------------- */
 
 static void save(const header *h, const char *path)
 {
@@ -855,7 +961,10 @@ static void save(const header *h, const char *path)
 
 static char folder[] = "/tmp/llmperf-gguf-XXXXXX";
 
-static void make_folder(void) { cr_assert(mkdtemp(folder) != NULL); }
+static void make_folder(void)
+{
+    cr_assert(mkdtemp(folder) != NULL);
+}
 
 static void remove_folder(void)
 {
@@ -926,7 +1035,8 @@ Test(gguf_files, the_parts_of_a_split_model_are_found)
     save(&a, first);
     memset(&error, 0, sizeof error);
     cr_expect(llmperf_model_load(first, &model, &error) == LLMPERF_E_IO);
-    cr_expect(strstr(error.text, "m-00002-of-00002.gguf: byte 0: part 2 of the 2"), "%s", error.text);
+    cr_expect(strstr(error.text, "m-00002-of-00002.gguf: byte 0: part 2 of the 2"), "%s",
+              error.text);
 
     save(&b, second);
     const char *const either[] = {first, second};
@@ -966,7 +1076,7 @@ Test(gguf_files, what_is_no_file_is_refused)
     cr_expect(strstr(error.text, "no regular file"), "%s", error.text);
 }
 
-/* ---- refusals --------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 Test(gguf, bad_magic_and_version)
 {
@@ -996,8 +1106,8 @@ Test(gguf, every_truncation_is_refused)
         bytes cut = {malloc(size > 0 ? size : 1), size, size};
         memcpy(cut.data, all.data, size);
         memset(&error, 0, sizeof error);
-        cr_expect(spec_gguf_load_memory("x.gguf", cut.data, size, &model, &error) ==
-                      LLMPERF_E_SPEC, "%zu bytes", size);
+        cr_expect(spec_gguf_load_memory("x.gguf", cut.data, size, &model, &error) == LLMPERF_E_SPEC,
+                  "%zu bytes", size);
         free(cut.data);
     }
     must_refuse_bytes(&(bytes){all.data, 3, 0}, LLMPERF_E_SPEC, "byte 0: the magic of 4 bytes");
@@ -1011,7 +1121,8 @@ Test(gguf, counts_beyond_the_file)
     bytes all = finished(&h);
     bytes bad = all;
     memset(all.data + 8, 0xff, 8);
-    must_refuse_bytes(&bad, LLMPERF_E_SPEC, "byte 8: the number of tensors is 18446744073709551615");
+    must_refuse_bytes(&bad, LLMPERF_E_SPEC,
+                      "byte 8: the number of tensors is 18446744073709551615");
     free(all.data);
     all = finished(&h);
     memset(all.data + 16, 0x7f, 8);
@@ -1058,7 +1169,11 @@ static void deep_array(header *h)
     put_number(&h->keys, 0, 8);
 }
 
-static void bad_type(header *h) { key(h, "a", 13); put_number(&h->keys, 0, 8); }
+static void bad_type(header *h)
+{
+    key(h, "a", 13);
+    put_number(&h->keys, 0, 8);
+}
 
 static void bad_item_type(header *h)
 {
@@ -1067,7 +1182,11 @@ static void bad_item_type(header *h)
     put_number(&h->keys, 0, 8);
 }
 
-static void bad_bool(header *h) { key(h, "a", GGUF_BOOL); put_number(&h->keys, 2, 1); }
+static void bad_bool(header *h)
+{
+    key(h, "a", GGUF_BOOL);
+    put_number(&h->keys, 2, 1);
+}
 
 static void nul_in_key(header *h)
 {
@@ -1091,9 +1210,15 @@ static void same_keys(header *h)
     key_u32(h, "twice", 1);
 }
 
-static void bad_alignment(header *h) { key_u32(h, "general.alignment", 33); }
+static void bad_alignment(header *h)
+{
+    key_u32(h, "general.alignment", 33);
+}
 
-static void no_architecture(header *h) { key_u32(h, "general.alignment", 64); }
+static void no_architecture(header *h)
+{
+    key_u32(h, "general.alignment", 64);
+}
 
 static void nul_in_architecture(header *h)
 {
@@ -1101,9 +1226,15 @@ static void nul_in_architecture(header *h)
     put_text(&h->keys, "llama\0x", 7);
 }
 
-static void number_as_architecture(header *h) { key_u32(h, "general.architecture", 5); }
+static void number_as_architecture(header *h)
+{
+    key_u32(h, "general.architecture", 5);
+}
 
-static void no_tensors(header *h) { key_text(h, "general.architecture", "llama"); }
+static void no_tensors(header *h)
+{
+    key_text(h, "general.architecture", "llama");
+}
 
 Test(gguf, bad_metadata)
 {
@@ -1168,7 +1299,11 @@ static void must_refuse_tensor(const char *name, size_t name_size, int dims, con
     drop(&h);
 }
 
-#define DIMS(...) sizeof((uint64_t[]){__VA_ARGS__}) / 8, (uint64_t[]){__VA_ARGS__}
+#define DIMS(...)                                                                                  \
+    sizeof((uint64_t[]){__VA_ARGS__}) / 8, (uint64_t[])                                            \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 Test(gguf, bad_tensors)
 {

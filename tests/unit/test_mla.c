@@ -20,8 +20,12 @@ static llmperf_model deepseek(void)
 {
     llmperf_model model = llama_like("mla", 61, 7168, 128, 128, 128, 18432, 129280);
     memset(&model.layers[0].attention, 0, sizeof model.layers[0].attention);
-    model.layers[0].mla = (llmperf_mla){.heads = 128, .q_rank = 1536, .kv_rank = 512,
-                                        .nope_dim = 128, .rope_dim = 64, .value_dim = 128};
+    model.layers[0].mla = (llmperf_mla){.heads = 128,
+                                        .q_rank = 1536,
+                                        .kv_rank = 512,
+                                        .nope_dim = 128,
+                                        .rope_dim = 64,
+                                        .value_dim = 128};
     return model;
 }
 
@@ -229,7 +233,8 @@ Test(mla, absorbed_reads_no_more_than_mha)
         m->value_dim = rng_log_int(&r, 16, 256);
         m->kv_rank = rng_log_int(&r, 16, m->heads * m->value_dim);
         memset(&mha.layers[0].mla, 0, sizeof *m);
-        mha.layers[0].attention = (llmperf_attention){.heads = m->heads, .kv_heads = m->heads,
+        mha.layers[0].attention = (llmperf_attention){.heads = m->heads,
+                                                      .kv_heads = m->heads,
                                                       .head_dim = m->nope_dim + m->rope_dim,
                                                       .value_dim = m->value_dim};
         llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});

@@ -154,8 +154,8 @@ Test(moe, skew_sums_to_k_and_touches_fewer)
         int64_t experts = rng_log_int(&r, 2, 512), active = rng_int(&r, 1, experts);
         double skew = rng_real(&r, 0.01, 6), tokens = (double)rng_log_int(&r, 1, 5000);
         double one = distinct(experts, active, 1, skew);
-        cr_expect(is_near(one, (double)active, 1e-9), "E %" PRId64 " K %" PRId64 " s %g: %g", experts,
-                  active, skew, one);
+        cr_expect(is_near(one, (double)active, 1e-9), "E %" PRId64 " K %" PRId64 " s %g: %g",
+                  experts, active, skew, one);
         double some = distinct(experts, active, tokens, skew);
         double uniform = distinct(experts, active, tokens, 0);
         cr_expect(some <= uniform * (1 + 1e-9), "skew %g: %g > %g", skew, some, uniform);
@@ -186,8 +186,8 @@ static void expect_rows(const llmperf_op *ops, int count, const row *rows, int r
                   op->weight_bytes);
         cr_expect(op->input_bytes == rows[i].input && op->output_bytes == rows[i].output,
                   "%s: in %g, out %g", name, op->input_bytes, op->output_bytes);
-        cr_expect(op->repeat == 3 && op->bytes == op->weight_bytes + op->input_bytes +
-                                                      op->output_bytes);
+        cr_expect(op->repeat == 3 &&
+                  op->bytes == op->weight_bytes + op->input_bytes + op->output_bytes);
     }
 }
 
@@ -215,7 +215,8 @@ Test(moe, decode_by_hand)
                                           LLMPERF_OP_MOE_SHARED_DOWN};
     for (int i = 0; i < 4; i++)
         cr_expect(find_op(ops, count, dense[i])->group == LLMPERF_GROUP_DENSE);
-    cr_expect(!find_op(ops, count, LLMPERF_OP_MLP_GATE_UP) && !find_op(ops, count, LLMPERF_OP_MLP_UP));
+    cr_expect(!find_op(ops, count, LLMPERF_OP_MLP_GATE_UP) &&
+              !find_op(ops, count, LLMPERF_OP_MLP_UP));
 }
 
 /* The experts work in a latent of 4 behind two projections of 8 x 4; not gated. tp 2: width 3. */
@@ -364,7 +365,8 @@ static void expect_brute_force(const llmperf_case *c, int64_t most)
             if (dense_gap(c, b, ids[i]) >= 0)
                 first = b;
         cr_expect(got.exists == (first > 0), "%d: %s", ids[i], got.why);
-        cr_expect(got.batch == first, "%d: %" PRId64 ", by trying %" PRId64, ids[i], got.batch, first);
+        cr_expect(got.batch == first, "%d: %" PRId64 ", by trying %" PRId64, ids[i], got.batch,
+                  first);
     }
 }
 

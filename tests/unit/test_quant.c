@@ -28,7 +28,8 @@ static llmperf_model checkpoint(int dense, const char *scheme)
 }
 
 /* Layers (of 12) whose weights of a class are in `dtype`; a layer without the class counts not. */
-static int64_t layers_in(const llmperf_model *model, llmperf_weight_class class, llmperf_dtype dtype)
+static int64_t layers_in(const llmperf_model *model, llmperf_weight_class class,
+                         llmperf_dtype dtype)
 {
     int64_t layers = 0;
     for (int i = 0; i < model->layer_kind_count; i++)
@@ -40,8 +41,8 @@ static int64_t layers_in(const llmperf_model *model, llmperf_weight_class class,
 static void expect_layers(const llmperf_model *model, llmperf_dtype dtype, int64_t attention,
                           int64_t mlp, int64_t experts, int64_t shared)
 {
-    cr_expect(layers_in(model, LLMPERF_WEIGHT_ATTENTION, dtype) == attention, "%" PRId64 " attention",
-              layers_in(model, LLMPERF_WEIGHT_ATTENTION, dtype));
+    cr_expect(layers_in(model, LLMPERF_WEIGHT_ATTENTION, dtype) == attention,
+              "%" PRId64 " attention", layers_in(model, LLMPERF_WEIGHT_ATTENTION, dtype));
     cr_expect(layers_in(model, LLMPERF_WEIGHT_MLP, dtype) == mlp, "%" PRId64 " mlp",
               layers_in(model, LLMPERF_WEIGHT_MLP, dtype));
     cr_expect(layers_in(model, LLMPERF_WEIGHT_EXPERTS, dtype) == experts, "%" PRId64 " experts",
@@ -55,8 +56,9 @@ static void expect_layers(const llmperf_model *model, llmperf_dtype dtype, int64
 
 #define FP8 ", \"quantization_config\": {\"quant_method\": \"fp8\""
 #define CT(ignore)                                                                                 \
-    ", \"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"config_groups\": "     \
-    "{\"group_0\": {\"weights\": {\"num_bits\": 8, \"type\": \"float\"}}}, \"ignore\": [" ignore "]}"
+    ", \"quantization_config\": {\"quant_method\": \"compressed-tensors\", \"config_groups\": "    \
+    "{\"group_0\": {\"weights\": {\"num_bits\": 8, \"type\": \"float\"}}}, \"ignore\": [" ignore   \
+    "]}"
 
 Test(quant, routers_norms_embedding_and_head_stay)
 {
@@ -130,9 +132,10 @@ Test(quant, globs_and_layer_numbers)
 Test(quant, awq_leaves_layer_0_attention_and_shared_experts)
 {
     llmperf_model model = checkpoint(
-        0, ", \"quantization_config\": {\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 128,"
-           " \"modules_to_not_convert\": [\"model.layers.0.\", \"self_attn\", \"shared_expert\","
-           " \"mlp.gate\", \"lm_head\"]}");
+        0,
+        ", \"quantization_config\": {\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 128,"
+        " \"modules_to_not_convert\": [\"model.layers.0.\", \"self_attn\", \"shared_expert\","
+        " \"mlp.gate\", \"lm_head\"]}");
     expect_layers(&model, LLMPERF_DTYPE_INT4, 0, 0, 11, 0);
     /* 4 bits, and per 128 a 16-bit scale and a 4-bit zero point */
     for (int i = 0; i < model.layer_kind_count; i++)
@@ -142,8 +145,7 @@ Test(quant, awq_leaves_layer_0_attention_and_shared_experts)
 
 Test(quant, mxfp4_is_for_experts_alone)
 {
-    llmperf_model model =
-        checkpoint(1, ", \"quantization_config\": {\"quant_method\": \"mxfp4\"}");
+    llmperf_model model = checkpoint(1, ", \"quantization_config\": {\"quant_method\": \"mxfp4\"}");
     expect_layers(&model, LLMPERF_DTYPE_MXFP4, 0, 0, 11, 0);
     llmperf_error error = {0};
     cr_assert(llmperf_model_quantise(&model, "mxfp4", &error) == LLMPERF_OK);
@@ -165,11 +167,16 @@ Test(quant, names_and_their_bits)
         double bits;
         llmperf_dtype operand;
     } rows[] = {
-        {"fp8", 8, LLMPERF_DTYPE_FP8},        {"fp8-block", 8 + 32.0 / 16384, LLMPERF_DTYPE_FP8},
-        {"int8", 8, LLMPERF_DTYPE_INT8},      {"awq", 4 + 20.0 / 128, LLMPERF_DTYPE_NONE},
-        {"gptq", 4 + 20.0 / 128, LLMPERF_DTYPE_NONE}, {"nf4", 4.5, LLMPERF_DTYPE_NONE},
-        {"nvfp4", 4.5, LLMPERF_DTYPE_NVFP4},  {"q8_0", 8.5, LLMPERF_DTYPE_NONE},
-        {"q4_0", 4.5, LLMPERF_DTYPE_NONE},    {"mxfp4", 4.25, LLMPERF_DTYPE_NONE},
+        {"fp8", 8, LLMPERF_DTYPE_FP8},
+        {"fp8-block", 8 + 32.0 / 16384, LLMPERF_DTYPE_FP8},
+        {"int8", 8, LLMPERF_DTYPE_INT8},
+        {"awq", 4 + 20.0 / 128, LLMPERF_DTYPE_NONE},
+        {"gptq", 4 + 20.0 / 128, LLMPERF_DTYPE_NONE},
+        {"nf4", 4.5, LLMPERF_DTYPE_NONE},
+        {"nvfp4", 4.5, LLMPERF_DTYPE_NVFP4},
+        {"q8_0", 8.5, LLMPERF_DTYPE_NONE},
+        {"q4_0", 4.5, LLMPERF_DTYPE_NONE},
+        {"mxfp4", 4.25, LLMPERF_DTYPE_NONE},
     };
     llmperf_error error = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -257,7 +264,8 @@ Test(quant, operands_choose_the_arithmetic)
         for (int o = 0; o < 2; o++) {
             cr_expect(dtype_on(&model, &hopper, ids[o]) == rows[i].hopper, "%s", rows[i].name);
             cr_expect(dtype_on(&model, &ampere, ids[o]) == rows[i].ampere, "%s", rows[i].name);
-            cr_expect(dtype_on(&model, &blackwell, ids[o]) == rows[i].blackwell, "%s", rows[i].name);
+            cr_expect(dtype_on(&model, &blackwell, ids[o]) == rows[i].blackwell, "%s",
+                      rows[i].name);
         }
         cr_expect(dtype_on(&model, &hopper, LLMPERF_OP_LM_HEAD) == LLMPERF_DTYPE_BF16);
         cr_expect(dtype_on(&model, &hopper, LLMPERF_OP_ATTN_CORE) == LLMPERF_DTYPE_BF16);

@@ -25,16 +25,27 @@ static llmperf_model ssm_toy(llmperf_ssm ssm)
     return model;
 }
 
-static const llmperf_ssm MAMBA = {.kind = LLMPERF_SSM_MAMBA, .heads = 1, .head_dim = 16, .state = 3,
-                                  .groups = 1, .conv = 4, .dt_rank = 2, .conv_bias = true};
-static const llmperf_ssm MAMBA2 = {.kind = LLMPERF_SSM_MAMBA2, .heads = 4, .head_dim = 2, .state = 3,
-                                   .groups = 2, .conv = 4, .conv_bias = true};
-static const llmperf_ssm DELTA = {.kind = LLMPERF_SSM_DELTA, .heads = 4, .head_dim = 2, .state = 3,
-                                  .groups = 2, .conv = 4};
-static const llmperf_ssm KDA = {.kind = LLMPERF_SSM_KDA, .heads = 4, .head_dim = 2, .state = 2,
-                                .groups = 4, .conv = 4};
-static const llmperf_ssm LINEAR = {.kind = LLMPERF_SSM_LINEAR, .heads = 4, .head_dim = 2, .state = 2,
-                                   .groups = 4};
+static const llmperf_ssm MAMBA = {.kind = LLMPERF_SSM_MAMBA,
+                                  .heads = 1,
+                                  .head_dim = 16,
+                                  .state = 3,
+                                  .groups = 1,
+                                  .conv = 4,
+                                  .dt_rank = 2,
+                                  .conv_bias = true};
+static const llmperf_ssm MAMBA2 = {.kind = LLMPERF_SSM_MAMBA2,
+                                   .heads = 4,
+                                   .head_dim = 2,
+                                   .state = 3,
+                                   .groups = 2,
+                                   .conv = 4,
+                                   .conv_bias = true};
+static const llmperf_ssm DELTA = {
+    .kind = LLMPERF_SSM_DELTA, .heads = 4, .head_dim = 2, .state = 3, .groups = 2, .conv = 4};
+static const llmperf_ssm KDA = {
+    .kind = LLMPERF_SSM_KDA, .heads = 4, .head_dim = 2, .state = 2, .groups = 4, .conv = 4};
+static const llmperf_ssm LINEAR = {
+    .kind = LLMPERF_SSM_LINEAR, .heads = 4, .head_dim = 2, .state = 2, .groups = 4};
 
 /* What a mixer is on one device. */
 typedef struct shape {
@@ -43,7 +54,7 @@ typedef struct shape {
     double inner, in, conv; /* columns of the projection, channels of the convolution */
     double state;           /* values of the state */
     double flop_per_value;
-    int64_t linear, other;  /* weights of the mixer in one layer, tp = 1 only */
+    int64_t linear, other; /* weights of the mixer in one layer, tp = 1 only */
 } shape;
 
 /*
@@ -106,13 +117,15 @@ Test(ssm, operators_by_hand)
         cr_expect(in->m == 6 && in->n == w->in && in->k == 8, "%d: n %g", i, in->n);
         cr_expect(out->m == 6 && out->n == 8 && out->k == w->inner, "%d: k %g", i, out->k);
         cr_expect(scan->flop == w->flop_per_value * 6 * w->state, "%d: flop %g", i, scan->flop);
-        cr_expect(scan->kv_read_bytes == 2 * w->state * 4 && scan->kv_write_bytes == 2 * w->state * 4,
+        cr_expect(scan->kv_read_bytes == 2 * w->state * 4 &&
+                      scan->kv_write_bytes == 2 * w->state * 4,
                   "%d: %g", i, scan->kv_read_bytes);
         cr_expect(scan->output_bytes == 6 * w->inner * 2);
         cr_expect(scan->kind == LLMPERF_KIND_SCAN && scan->group == LLMPERF_GROUP_ATTENTION);
         cr_expect((conv != NULL) == (w->conv > 0), "%d", i);
         if (conv) { /* 4 taps: the last 3 inputs of each channel are kept in 16 bit */
-            cr_expect(conv->input_bytes == 6 * w->conv * 2 && conv->output_bytes == 6 * w->conv * 2);
+            cr_expect(conv->input_bytes == 6 * w->conv * 2 &&
+                      conv->output_bytes == 6 * w->conv * 2);
             cr_expect(conv->flop == 6 * w->conv * (2 * 4 + 4));
             cr_expect(conv->kv_read_bytes == 2 * w->conv * 3 * 2, "%d: %g", i, conv->kv_read_bytes);
             cr_expect(conv->weight_bytes == w->conv * 4 * 2);
@@ -170,8 +183,13 @@ Test(ssm, the_state_is_constant)
 /* Published: Nemotron-H 56B has 54 Mamba-2 blocks of 256 heads of 64 and 256 states, 8 groups. */
 Test(ssm, state_of_a_known_model)
 {
-    llmperf_ssm ssm = {.kind = LLMPERF_SSM_MAMBA2, .heads = 256, .head_dim = 64, .state = 256,
-                       .groups = 8, .conv = 4, .conv_bias = true};
+    llmperf_ssm ssm = {.kind = LLMPERF_SSM_MAMBA2,
+                       .heads = 256,
+                       .head_dim = 64,
+                       .state = 256,
+                       .groups = 8,
+                       .conv = 4,
+                       .conv_bias = true};
     llmperf_model model = ssm_toy(ssm);
     model.layers[0].count = 54;
     /* 16384 x 256 values of 4 bytes; (16384 + 2 x 8 x 256) x 3 taps of 2 bytes */

@@ -12,7 +12,7 @@
 #include "internal.h"
 #include "llmperf/report.h"
 
-/* ---- grammar ---------------------------------------------------------------------------------------- */
+/* ---- grammar --------------------------------------------------------------------------------- */
 
 typedef struct pair {
     const char *name;
@@ -138,7 +138,7 @@ Test(formula, prints_the_numbers_in_place_of_the_symbols)
     cr_expect(strlen(text) < 10);
 }
 
-/* ---- random models, against the engine ------------------------------------------------------------------- */
+/* ---- random models, against the engine ------------------------------------------------------- */
 
 static uint64_t state;
 
@@ -393,7 +393,7 @@ Test(symbolic, every_formula_gives_what_the_engine_emits)
     cr_log_info("%d cases, %d operators", done, operators);
 }
 
-/* ---- by hand -------------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static llmperf_model small_llama(void)
 {
@@ -505,7 +505,7 @@ Test(symbolic, has_a_formula_for_every_operator)
                   llmperf_op_name((llmperf_op_id)i));
 }
 
-/* ---- consequences ------------------------------------------------------------------------------------------ */
+/* ---- consequences ---------------------------------------------------------------------------- */
 
 static double consequence(const char *key, const pair *values)
 {
@@ -598,7 +598,7 @@ Test(symbolic, consequences_are_the_engines_at_16_bit)
 
 Test(symbolic, weights_of_a_plain_block_are_three_to_nine)
 {
-    /* h = 256, n d = h, f = 4 h: QKV 3 h^2 = 196608; output projection h^2 and FFN 8 h^2 = 589824 */
+    /* h = 256, n d = h, f = 4 h: QKV 3 h^2 = 196608; output h^2 and FFN 8 h^2 = 589824 */
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_model m = small_llama();
     const pair at[] = {{"h", 256}, {NULL, 0}};
@@ -624,7 +624,7 @@ Test(symbolic, weights_of_a_plain_block_are_three_to_nine)
     cr_expect_eq(others, consequence("other_weights", at));
 }
 
-/* ---- the writer ---------------------------------------------------------------------------------------------- */
+/* ---- the writer ------------------------------------------------------------------------------ */
 
 static char *written(const char *format, const llmperf_case *c)
 {

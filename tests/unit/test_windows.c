@@ -56,19 +56,22 @@ Test(windows, pairs_and_keys_by_visiting_every_position)
         a->chunk = chunked ? size : 0;
         a->window = chunked ? 0 : size;
         llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
-        llmperf_segment s = {.sequences = rng_int(&r, 1, 3), .query = rng_log_int(&r, 1, 200),
-                             .past = rng_chance(&r, 0.3) ? 0 : rng_log_int(&r, 1, 700), .logits = 1};
+        llmperf_segment s = {.sequences = rng_int(&r, 1, 3),
+                             .query = rng_log_int(&r, 1, 200),
+                             .past = rng_chance(&r, 0.3) ? 0 : rng_log_int(&r, 1, 700),
+                             .logits = 1};
         double pairs = 0, b = (double)s.sequences, q = (double)s.query;
         for (int64_t at = s.past; at < s.past + s.query; at++)
             pairs += (double)(at + 1 - first_key(a, at));
         double keys = (double)(s.past + s.query - first_key(a, s.past));
         const llmperf_op *op = core_of(&c, &s, ops);
         /* 4 heads, 2 KV heads, d = 2 */
-        cr_expect(op->flop == 2 * 4 * 4 * b * pairs, "%s %" PRId64 " p %" PRId64 " q %" PRId64
-                  ": %g pairs, by visiting %g", chunked ? "chunk" : "window", size, s.past, s.query,
-                  op->flop / 32 / b, pairs);
-        cr_expect(op->kv_read_bytes == b * keys * 2 * 4 * 2, "%s %" PRId64 " p %" PRId64 " q %" PRId64,
-                  chunked ? "chunk" : "window", size, s.past, s.query);
+        cr_expect(op->flop == 2 * 4 * 4 * b * pairs,
+                  "%s %" PRId64 " p %" PRId64 " q %" PRId64 ": %g pairs, by visiting %g",
+                  chunked ? "chunk" : "window", size, s.past, s.query, op->flop / 32 / b, pairs);
+        cr_expect(op->kv_read_bytes == b * keys * 2 * 4 * 2,
+                  "%s %" PRId64 " p %" PRId64 " q %" PRId64, chunked ? "chunk" : "window", size,
+                  s.past, s.query);
         cr_expect(op->kv_write_bytes == b * q * 2 * 4 * 2);
     }
 }
@@ -123,8 +126,10 @@ Test(windows, as_long_as_the_context_is_full_attention)
     static llmperf_op a[LLMPERF_OPS_MAX], b[LLMPERF_OPS_MAX];
     for (int i = 0; i < CASES(2000); i++) {
         llmperf_model model = toy_model(), limited = toy_model();
-        llmperf_segment s = {.sequences = 2, .query = rng_log_int(&r, 1, 500),
-                             .past = rng_log_int(&r, 1, 500) - 1, .logits = 2,
+        llmperf_segment s = {.sequences = 2,
+                             .query = rng_log_int(&r, 1, 500),
+                             .past = rng_log_int(&r, 1, 500) - 1,
+                             .logits = 2,
                              .decode = rng_chance(&r, 0.5)};
         int64_t all = s.past + s.query + rng_int(&r, 0, 1) * rng_int(&r, 0, 1000);
         if (rng_chance(&r, 0.5))
@@ -264,15 +269,15 @@ static void expect_sequence(const llmperf_case *c, const llmperf_op_id *wanted, 
 Test(windows, one_mixer_blocks)
 {
     static const llmperf_op_id alone[] = {
-        LLMPERF_OP_EMBED, LLMPERF_OP_NORM, LLMPERF_OP_ATTN_QKV, LLMPERF_OP_ATTN_CORE,
-        LLMPERF_OP_ATTN_OUT, LLMPERF_OP_RESIDUAL, LLMPERF_OP_NORM, LLMPERF_OP_MLP_UP,
-        LLMPERF_OP_MLP_ACT, LLMPERF_OP_MLP_DOWN, LLMPERF_OP_RESIDUAL, LLMPERF_OP_NORM,
+        LLMPERF_OP_EMBED,    LLMPERF_OP_NORM,     LLMPERF_OP_ATTN_QKV, LLMPERF_OP_ATTN_CORE,
+        LLMPERF_OP_ATTN_OUT, LLMPERF_OP_RESIDUAL, LLMPERF_OP_NORM,     LLMPERF_OP_MLP_UP,
+        LLMPERF_OP_MLP_ACT,  LLMPERF_OP_MLP_DOWN, LLMPERF_OP_RESIDUAL, LLMPERF_OP_NORM,
         LLMPERF_OP_LM_HEAD};
     static const llmperf_op_id split[] = {
-        LLMPERF_OP_EMBED, LLMPERF_OP_COMM_EMBED, LLMPERF_OP_NORM, LLMPERF_OP_ATTN_QKV,
-        LLMPERF_OP_ATTN_CORE, LLMPERF_OP_ATTN_OUT, LLMPERF_OP_COMM_ATTN, LLMPERF_OP_RESIDUAL,
-        LLMPERF_OP_NORM, LLMPERF_OP_MLP_UP, LLMPERF_OP_MLP_ACT, LLMPERF_OP_MLP_DOWN,
-        LLMPERF_OP_COMM_MLP, LLMPERF_OP_RESIDUAL, LLMPERF_OP_NORM, LLMPERF_OP_LM_HEAD,
+        LLMPERF_OP_EMBED,      LLMPERF_OP_COMM_EMBED, LLMPERF_OP_NORM,      LLMPERF_OP_ATTN_QKV,
+        LLMPERF_OP_ATTN_CORE,  LLMPERF_OP_ATTN_OUT,   LLMPERF_OP_COMM_ATTN, LLMPERF_OP_RESIDUAL,
+        LLMPERF_OP_NORM,       LLMPERF_OP_MLP_UP,     LLMPERF_OP_MLP_ACT,   LLMPERF_OP_MLP_DOWN,
+        LLMPERF_OP_COMM_MLP,   LLMPERF_OP_RESIDUAL,   LLMPERF_OP_NORM,      LLMPERF_OP_LM_HEAD,
         LLMPERF_OP_COMM_LOGITS};
     llmperf_model model = read_config(
         "{\"model_type\": \"nemotron_h\", \"hidden_size\": 8, \"num_hidden_layers\": 2,"
@@ -299,8 +304,10 @@ Test(windows, blocks_found_by_architecture_search)
         " \"num_attention_heads\": 4, \"num_key_value_heads\": null, \"intermediate_size\": null,"
         " \"vocab_size\": 10, \"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\","
         " \"block_configs\": ["
-        "  {\"attention\": {\"n_heads_in_group\": 2, \"no_op\": false}, \"ffn\": {\"ffn_mult\": 96.0}},"
-        "  {\"attention\": {\"n_heads_in_group\": null, \"no_op\": true}, \"ffn\": {\"ffn_mult\": 1.5}},"
+        "  {\"attention\": {\"n_heads_in_group\": 2, \"no_op\": false}, \"ffn\": {\"ffn_mult\": "
+        "96.0}},"
+        "  {\"attention\": {\"n_heads_in_group\": null, \"no_op\": true}, \"ffn\": {\"ffn_mult\": "
+        "1.5}},"
         "  {\"attention\": {\"n_heads_in_group\": 4}, \"ffn\": {\"no_op\": true}}]}");
     cr_assert(model.layer_kind_count == 3);
     int64_t first = 64 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 4096 + 2 * 64;
@@ -323,10 +330,11 @@ Test(windows, blocks_without_a_width_are_refused)
         char json[512];
         llmperf_model model;
         llmperf_error error = {0};
-        snprintf(json, sizeof json,
-                 "{\"model_type\": \"nemotron-nas\", \"hidden_size\": 64, \"num_hidden_layers\": 1,"
-                 " \"num_attention_heads\": 4, \"vocab_size\": 10, \"torch_dtype\": \"bfloat16\"%s}",
-                 blocks[i]);
+        snprintf(
+            json, sizeof json,
+            "{\"model_type\": \"nemotron-nas\", \"hidden_size\": 64, \"num_hidden_layers\": 1,"
+            " \"num_attention_heads\": 4, \"vocab_size\": 10, \"torch_dtype\": \"bfloat16\"%s}",
+            blocks[i]);
         llmperf_status status =
             llmperf_model_load_text("x/config.json", json, strlen(json), &model, &error);
         cr_expect(status == (i < 3 ? LLMPERF_E_SPEC : LLMPERF_E_UNSUPPORTED), "%d: %s", i,
