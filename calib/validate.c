@@ -97,7 +97,9 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
         const char *name = llmperf_op_name((llmperf_op_id)op->id);
         llmperf_measurement m;
         llmperf_status status = LLMPERF_OK;
-        if (op->bytes <= 0)
+        /* collectives need more devices; the residual add is no launch of its own: it is part of
+         * the norm that follows, and alone it would say nothing about either */
+        if (op->bytes <= 0 || op->launches == 0)
             continue;
         if (is_unsupported(&v, op, name, &status)) {
             skipped++;
@@ -110,8 +112,6 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
         status = llmperf_measure_op(backend, handle, op, options, &m, error);
         if (status != LLMPERF_OK)
             return status;
-        /* the add is no launch of its own: it is measured and predicted inside its norm, and as a
-         * pass of its own it says nothing about either */
         llmperf_estimate predicted = llmperf_estimate_op(c, op);
         double roofline = roofline_of(&v, op);
         measured_sum += op->repeat * m.summary.median_s;
@@ -139,6 +139,10 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
         return skip_row(&v, "whole step", "the device runs no forward pass of this model");
     if (status != LLMPERF_OK)
         return status;
-    return add_row(&v, "whole step", "whole step", whole.summary.median_s, sum, roofline_sum,
-                   whole.flags);
+    llmperf_total bound;
+    llmperf_case ideal = *c;
+    ideal.calib = NULL;
+    llmperf_step(&ideal, &segment, 1, NULL, NULL, &bound);
+    return add_row(&v, "whole step", "whole step", whole.summary.median_s,
+                   llmperf_estimate_ops(c, ops, count), bound.time_s, whole.flags);
 }

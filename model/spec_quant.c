@@ -487,8 +487,10 @@ llmperf_status llmperf_model_quantise(llmperf_model *model, const char *name, ll
                             near ? "'?" : "");
     }
     snprintf(scheme.name, sizeof scheme.name, "%s", name);
+    /* the checkpoint's own scheme gives way, its head, embedding and cache format with it */
+    if (model->scheme[0])
+        model->kv_dtype = LLMPERF_DTYPE_NONE;
     model->scheme[0] = '\0';
-    /* the checkpoint's own scheme gives way, its head and embedding with it */
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
         model->weight_dtype[i] = model->dtype;
         model->weight_operand[i] = LLMPERF_DTYPE_NONE;

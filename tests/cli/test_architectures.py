@@ -246,6 +246,9 @@ def _():
             sixteen = 2 * 128256 * 8192 + 161 * 8192
             equal(model["weight_bytes"], model["params"] + sixteen)
             equal((model["kv_dtype"], model["kv_bytes_per_token"]), ("fp8", 163840))
+        # another scheme takes the place of the checkpoint's, cache format included
+        equal([kv_of(here, 1024, *words) for words in ((), ("--quant", "none"), ("--quant", "awq"))],
+              [1024 * 163840, 1024 * 327680, 1024 * 327680])
 
 
 def declare_variant(variant):

@@ -406,3 +406,26 @@ Test(moe, compute_bound_batch_by_hand)
                           all.op[i].crossing.batch == 1303,
                       "%g", all.op[i].crossing.exact);
 }
+
+/* Two kinds of experts in one model: each has its own batch. A100, n = 8192, k = 4096 and E 64 of
+ * which 2 are active: 1/m* = 1/153.016 - 1/8192 - 1/4096 = 0.00616906, 162.1 rows, b = 162.1 x 32. */
+Test(moe, compute_bound_batch_of_each_kind_of_expert)
+{
+    llmperf_hw part = a100();
+    llmperf_model model = moe_model(4096, 8, 2, 14336);
+    model.layer_kind_count = 2;
+    model.layers[1] = model.layers[0];
+    model.layers[1].moe.experts = 64;
+    model.layers[1].moe.ffn = 4096;
+    llmperf_case c = case_of(&model, &part, &(llmperf_workload){.prompt = 1});
+    llmperf_crossings all;
+    llmperf_crossings_of(&c, NULL, &all);
+    int seen = 0;
+    for (int i = 0; i < all.op_count; i++)
+        if (all.op[i].id == LLMPERF_OP_MOE_GATE_UP && all.op[i].n == 8192) {
+            seen++;
+            cr_expect(is_near(all.op[i].crossing.exact, 5187.2, 1e-4), "%g",
+                      all.op[i].crossing.exact);
+        }
+    cr_expect(seen == 1);
+}
