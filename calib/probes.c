@@ -249,9 +249,9 @@ static void add_streams(planner *p)
     add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = memory, .cold = true});
     add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_COPY, .bytes = memory, .cold = true});
     add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_TRIAD, .bytes = memory, .cold = true});
-    double from = p->is_cpu ? 256 * KIB : 2 * MIB;
-    for (double bytes = from; bytes < memory; bytes *= p->quick ? 4 : 2)
-        add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = bytes});
+    int64_t from = p->is_cpu ? 256 << 10 : 2 << 20;
+    for (int64_t bytes = from; (double)bytes < memory; bytes *= p->quick ? 4 : 2)
+        add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = (double)bytes});
     p->plan->watch = (llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = memory, .cold = true};
 }
 

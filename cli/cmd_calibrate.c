@@ -304,7 +304,7 @@ static llmperf_status measure_all(session *s, llmperf_error *error)
     double begun_s = now_s();
     int missing = 0;
     llmperf_status status = LLMPERF_OK;
-    bool *have = calloc((size_t)s->plan.count, sizeof *have);
+    bool *have = calloc((size_t)s->plan.count + 1, sizeof *have);
     if (!have)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     for (int i = 0; i < s->plan.count; i++) {
@@ -380,7 +380,8 @@ static peaks find_peaks(const session *s)
             if (one->kind == LLMPERF_SAMPLE_GEMV)
                 raise_to(&p.gemv_bytes_per_s[one->op.dtype], one->op.bytes / t);
         }
-        if (one->place == LLMPERF_PLACE_COLD)
+        /* small ones may hide in a cache that is larger than it says */
+        if (one->place == LLMPERF_PLACE_COLD && one->op.bytes >= s->device.device.cache_bytes)
             raise_to(&p.memory_bytes_per_s, one->op.bytes / t);
     }
     /* the stream that watched for company ran all the time: its best is the least disturbed */
@@ -532,10 +533,12 @@ static void print_fits(const llmperf_fits *fits)
             continue;
         }
         time_text(param[LLMPERF_PARAM_LAUNCH], launch, sizeof launch);
-        printf(
-            "  %-26s %3.0f %% of peak, %3.0f %% of bandwidth, t0 %s; mean error %.1f %% of %lld\n",
-            name, 100 * param[LLMPERF_PARAM_COMPUTE], 100 * param[LLMPERF_PARAM_MEMORY], launch,
-            100 * f->entry.quality.mean_frac, (long long)f->entry.quality.samples);
+        printf("  %-26s ", name);
+        if (f->entry.fitted & 1u << LLMPERF_PARAM_COMPUTE)
+            printf("%3.0f %% of peak, ", 100 * param[LLMPERF_PARAM_COMPUTE]);
+        printf("%3.0f %% of bandwidth, t0 %s; mean error %.1f %% of %lld samples\n",
+               100 * param[LLMPERF_PARAM_MEMORY], launch, 100 * f->entry.quality.mean_frac,
+               (long long)f->entry.quality.samples);
     }
 }
 

@@ -16,6 +16,7 @@ typedef struct widths {
     int64_t in;      /* columns of the input projection */
     int64_t conv;    /* channels of the convolution */
     int64_t state;   /* values of the recurrent state */
+    int64_t steps;   /* step sizes, decays and betas that the scan reads for each token */
     double flop_per_state_value;
 } widths;
 
@@ -33,22 +34,26 @@ static widths widths_of(const llmperf_ssm *s, int64_t tp)
         w.in = 2 * w.inner;
         w.conv = w.inner;
         w.state = w.inner * s->state;
+        w.steps = w.inner; /* one step size per channel */
         break;
     case LLMPERF_SSM_MAMBA2:
         w.in = 2 * w.inner + 2 * w.keys + w.heads;
         w.conv = w.inner + 2 * w.keys;
         w.state = w.inner * s->state;
+        w.steps = w.heads;
         break;
     case LLMPERF_SSM_DELTA: /* q, k, v, gate; beta and decay per value head */
         w.in = 2 * w.keys + 2 * w.inner + 2 * w.heads;
         w.conv = 2 * w.keys + w.inner;
         w.state = w.inner * s->state;
+        w.steps = 2 * w.heads;
         w.flop_per_state_value = 7; /* the delta rule also reads the state at k */
         break;
     case LLMPERF_SSM_KDA: /* q, k, v, full-rank gate; beta per head; decay through a low rank */
         w.in = 2 * w.keys + 2 * w.inner + w.heads + s->head_dim;
         w.conv = 2 * w.keys + w.inner;
         w.state = w.inner * s->state;
+        w.steps = w.inner + w.heads; /* a decay per channel, a beta per head */
         w.flop_per_state_value = 7;
         break;
     default: /* lightning: q, k, v, gate */
@@ -80,7 +85,7 @@ static void emit_scan(emitter *e, const llmperf_layer *layer, const llmperf_segm
     op->past_tokens = (double)seg->past;
     op->heads = (double)w->heads;
     op->flop = w->flop_per_state_value * t * (double)w->state;
-    op->input_bytes = t * (double)(w->inner + 2 * w->keys + w->heads) * a;
+    op->input_bytes = t * (double)(w->inner + 2 * w->keys + w->steps) * a;
     op->output_bytes = t * (double)w->inner * a;
     op->kv_read_bytes = b * (double)w->state * STATE_BYTES;
     op->kv_write_bytes = op->kv_read_bytes;

@@ -1285,6 +1285,9 @@ static void read_window(hf_reader *r)
 static void add_layer(hf_reader *r, llmperf_layer *layer)
 {
     llmperf_model *m = r->model;
+    if (layer->attention.heads == 0 && layer->mla.heads == 0 && layer->ssm.kind == 0 &&
+        layer->mlp.ffn == 0 && layer->moe.experts == 0)
+        return; /* a block that architecture search left empty */
     for (int k = 0; k < m->layer_kind_count; k++) {
         layer->count = m->layers[k].count;
         if (memcmp(layer, &m->layers[k], sizeof *layer) == 0) {

@@ -417,12 +417,12 @@ static const row ROWS[LLMPERF_OP_COUNT] = {
     [LLMPERF_OP_SSM_DT] = {.m = "$T", .n = "$dt_n", .k = "$dt_k", .w = "$w_s"},
     /* the state is held in four bytes, read and written once a step */
     [LLMPERF_OP_SSM_SCAN] = {.flop = "$scan_flop $T $inner r_s",
-                             .input = "$T ($inner + 2 $ssm_keys + $N_s) a",
+                             .input = "$T ($inner + 2 $ssm_keys + $ssm_steps) a",
                              .output = "$T $inner a",
                              .kv_read = "4 b $inner r_s",
                              .kv_write = "4 b $inner r_s",
                              .intensity = "$scan_flop $inner r_s / ((2 $inner + 2 $ssm_keys + "
-                                          "$N_s) a + 8 $inner r_s / $q)"},
+                                          "$ssm_steps) a + 8 $inner r_s / $q)"},
     [LLMPERF_OP_SSM_GATE] = {.flop = "8 $T $inner",
                              .weight = "$inner $w_n",
                              .input = "2 $T $inner a",
@@ -686,6 +686,12 @@ static void fill_ssm(macro_set *m, const symbol_scope *s, bool shared)
     int64_t kind = s->layer->ssm.kind;
     define(m, "$inner", shared ? "n_s d_s / tp" : "n_s d_s");
     define(m, "$N_s", !shared ? "n_s" : kind == LLMPERF_SSM_MAMBA ? "ceil(n_s / tp)" : "n_s / tp");
+    define(m, "$ssm_steps",
+           kind == LLMPERF_SSM_MAMBA    ? "$inner"
+           : kind == LLMPERF_SSM_MAMBA2 ? "$N_s"
+           : kind == LLMPERF_SSM_DELTA  ? "2 $N_s"
+           : kind == LLMPERF_SSM_KDA    ? "($inner + $N_s)"
+                                        : "0");
     define(m, "$ssm_keys", shared ? "max(1, floor(g_s / tp)) r_s" : "g_s r_s");
     define(m, "$ssm_in",
            kind == LLMPERF_SSM_MAMBA    ? "2 $inner"

@@ -309,10 +309,10 @@ static bool cpu_supports(void *handle, const llmperf_probe *probe, llmperf_error
 typedef struct plan {
     const llmperf_probe *probe;
     job one;
-    job *jobs;     /* PROBE_FORWARD: one for each row of `ops` */
-    int64_t *runs; /* how often each has run in this step */
-    double layers; /* largest repeat */
-    size_t floats; /* of a stream's buffer */
+    job *jobs;      /* PROBE_FORWARD: one for each row of `ops` */
+    int64_t *runs;  /* how often each has run in this step */
+    int64_t layers; /* largest repeat */
+    size_t floats;  /* of a stream's buffer */
 } plan;
 
 static void run_forward(cpu_device *d, plan *p)
@@ -327,11 +327,11 @@ static void run_forward(cpu_device *d, plan *p)
     }
     for (int i = 0; i < first; i++) /* opens the step: the embedding */
         run_job(d, &p->jobs[i]);
-    for (double layer = 1; layer <= p->layers; layer++)
+    for (int64_t layer = 1; layer <= p->layers; layer++)
         for (int i = first; i < count; i++) {
             if (ops[i].repeat <= 1)
                 continue;
-            int64_t due = (int64_t)floor(ops[i].repeat * layer / p->layers + 1e-9);
+            int64_t due = (int64_t)floor(ops[i].repeat * (double)layer / (double)p->layers + 1e-9);
             for (; p->runs[i] < due; p->runs[i]++)
                 run_job(d, &p->jobs[i]);
         }
@@ -401,7 +401,8 @@ static llmperf_status prepare_forward(cpu_device *d, plan *p, llmperf_error *err
         p->jobs[i] = make_job(&ops[i]);
         one_layer += (double)p->jobs[i].stride;
         total += (double)p->jobs[i].stride * fmax(1, ops[i].repeat);
-        p->layers = fmax(p->layers, ops[i].repeat);
+        if (ops[i].repeat > (double)p->layers)
+            p->layers = (int64_t)ceil(ops[i].repeat);
     }
     double held = 1; /* share of the layers that have their own */
     if (most > 0 && total > most)

@@ -79,8 +79,8 @@ static void *open_kernels(const cpu_kernels **ret_kernels, char *why, size_t siz
 
 /* Where the OpenMP build of OpenBLAS is, and after it whatever else is installed. */
 static const char *const BLAS_PLACES[] = {
-#ifdef LLMPERF_OPENBLAS_FOLDER
-    LLMPERF_OPENBLAS_FOLDER "/libopenblas.so.0",
+#ifdef LLMPERF_OPENBLAS
+    LLMPERF_OPENBLAS, /* where the build found it */
 #endif
     "/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so.0",
     "/usr/lib/aarch64-linux-gnu/openblas-openmp/libopenblas.so.0",
@@ -513,7 +513,7 @@ llmperf_status cpu_runtime_open(const cpu_host *host, const cpu_runtime_options 
         status = open_chosen(options, core, bind, &runtime, error);
         is_open = status == LLMPERF_OK;
     }
-    if (is_open) {
+    if (is_open && runtime.kernels) {
         runtime.kernels->set_threads(options->threads);
         if (runtime.has_blas)
             runtime.blas.set_threads(options->threads);

@@ -53,11 +53,11 @@ typedef struct bench {
 static void describe(bench *b)
 {
     b->backend->describe(b->handle, &b->device, NULL);
+    size_t used = 0;
     b->notes[0] = '\0';
-    for (int i = 0; i < b->device.notes.count; i++) {
-        strncat(b->notes, b->device.notes.text[i], LLMPERF_TEXT_MAX);
-        strcat(b->notes, "\n");
-    }
+    for (int i = 0; i < b->device.notes.count && used < sizeof b->notes; i++)
+        used += (size_t)snprintf(b->notes + used, sizeof b->notes - used, "%s\n",
+                                 b->device.notes.text[i]);
 }
 
 static bool open_bench(bench *b, const char *options)
