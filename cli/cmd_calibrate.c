@@ -652,7 +652,8 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_calib_init(calib);
     /* notes on company and libraries are complete only now */
-    s->device.backend->describe(s->device.handle, &s->device.device, NULL);
+    if (s->device.backend)
+        s->device.backend->describe(s->device.handle, &s->device.device, NULL);
     peaks p = find_peaks(s);
     llmperf_status status = choose_hw(s, &p, &hw, error);
     if (status == LLMPERF_OK)

@@ -374,7 +374,7 @@ static void put_op(sink *s, const llmperf_op *op, const llmperf_time *t)
     else
         sink_null(s, "intensity_flop_per_byte");
     static const char *const keys[] = {"time_s", "compute_s", "memory_s", "serial_s",
-                                       "work_s", "launch_s",  "link_s"};
+                                       "work_s", "launch_s",  "link_s",    "added_s"};
     if (!t) {
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
             sink_null(s, keys[i]);
@@ -382,7 +382,7 @@ static void put_op(sink *s, const llmperf_op *op, const llmperf_time *t)
         return;
     }
     const double values[] = {t->time_s, t->compute_s, t->memory_s, t->serial_s,
-                             t->work_s, t->launch_s,  t->link_s};
+                             t->work_s, t->launch_s,  t->link_s,    t->added_s};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         sink_number(s, keys[i], values[i]);
     sink_text(s, "bound", llmperf_bound_name((llmperf_bound)t->bound));
