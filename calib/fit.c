@@ -15,22 +15,22 @@
 
 enum {
     FREE_MAX = 12,
-    ROUNDS = 5,           /* of reweighting */
-    ITERATIONS = 40,      /* of the trust region in a round */
+    ROUNDS = 5,      /* of reweighting */
+    ITERATIONS = 40, /* of the trust region in a round */
     FOLD_ROUNDS = 2,
     LEAST_ROWS = 4,
     ROWS_PER_PARAM = 2,       /* below, parameters are left out */
     ROWS_PER_REFINEMENT = 15, /* per parameter in all */
 };
 
-static const double HUBER = 1.0;       /* residuals beyond this many deviations weigh less */
-static const double GROSS = 6;         /* beyond this many they do not count */
+static const double HUBER = 1.0; /* residuals beyond this many deviations weigh less */
+static const double GROSS = 6;   /* beyond this many they do not count */
 static const double LEAST_DEVIATION = 1e-6;
 static const double LEAST_SHARE = 1e-3; /* of some operator's time, for a term to be seen at all */
-static const double LEAST_EFFICIENCY_SHARE = 0.05; /* the same for what an efficiency scales */
-static const double LARGEST_LOG_ERROR = 0.7;   /* standard error of log(parameter) */
+static const double LEAST_EFFICIENCY_SHARE = 0.05;   /* the same for what an efficiency scales */
+static const double LARGEST_LOG_ERROR = 0.7;         /* standard error of log(parameter) */
 static const double LARGEST_EFFICIENCY_ERROR = 0.35; /* of an efficiency, relative */
-static const double STEEP = 40; /* p beyond this is the maximum of the terms */
+static const double STEEP = 40;                      /* p beyond this is the maximum of the terms */
 
 /* ---- the parameters of a kind ------------------------------------------------------------------------ */
 
@@ -235,12 +235,12 @@ typedef struct solver {
     llmperf_calib *calib;
     const fit_row **row; /* those that the fit uses */
     size_t count;
-    gsl_vector *u;       /* of the free parameters, transformed; size FREE_MAX */
-    double *weight, *scratch; /* count each */
-    double deviation;    /* robust, of the residuals */
-    double cost;         /* mean of |residual|, the gross ones cut */
+    gsl_vector *u;                         /* of the free parameters, transformed; size FREE_MAX */
+    double *weight, *scratch;              /* count each */
+    double deviation;                      /* robust, of the residuals */
+    double cost;                           /* mean of |residual|, the gross ones cut */
     double covariance[FREE_MAX][FREE_MAX]; /* of u, deviation included */
-    double share[FREE_MAX]; /* largest |d log t / d log parameter| */
+    double share[FREE_MAX];                /* largest |d log t / d log parameter| */
 } solver;
 
 /* 1.4826 x the median of |r|. */
@@ -498,7 +498,10 @@ static int by_rank(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-static int octave(double x) { return x > 0 ? (int)floor(log2(x)) : -1; }
+static int octave(double x)
+{
+    return x > 0 ? (int)floor(log2(x)) : -1;
+}
 
 /*
  * At most `most` rows, spread over the shapes: the space of shapes is cut into cells of an octave a
@@ -517,9 +520,9 @@ static size_t choose_rows(const fit_problem *problem, int64_t most, const fit_ro
         return 0;
     for (int64_t i = 0; i < problem->count; i++) {
         const llmperf_op *op = &problem->row[i].op;
-        const int cell[] = {octave(op->m),         octave(op->n),        octave(op->k),
-                            octave(op->sequences), octave(op->heads),    octave(op->query_tokens),
-                            octave(op->kv_heads),  octave(op->head_dim), octave(op->bytes),
+        const int cell[] = {octave(op->m),          octave(op->n),        octave(op->k),
+                            octave(op->sequences),  octave(op->heads),    octave(op->query_tokens),
+                            octave(op->kv_heads),   octave(op->head_dim), octave(op->bytes),
                             octave(op->link_bytes), (int)op->devices};
         all[i] = (pick){.cell = fit_hash(FIT_HASH_START, cell, sizeof cell),
                         .order = fit_hash(FIT_HASH_START, op, sizeof *op),

@@ -8,10 +8,10 @@
 /* One measured operator of a group. */
 typedef struct fit_row {
     llmperf_op op;
-    double log_time;  /* of the measured time */
-    double weight;    /* by the interval of the measurement, 0..1 */
-    uint64_t family;  /* shape family: one weight matrix, one head layout */
-    int fold;         /* of the cross-validation */
+    double log_time; /* of the measured time */
+    double weight;   /* by the interval of the measurement, 0..1 */
+    uint64_t family; /* shape family: one weight matrix, one head layout */
+    int fold;        /* of the cross-validation */
 } fit_row;
 
 /* What is to be fitted: rows of one key. */

@@ -13,10 +13,10 @@
 
 enum { POINTS = 3000, FOLDS = 10, FEW = 8 };
 
-static const double COLD = 1.5;        /* of the L2: operands of this size are not kept */
-static const double IMMATERIAL = 0.1;  /* of the time: moving the bytes at all */
-static const double TOO_FAST = 0.95;   /* of the roofline: faster is not this operator */
-static const double COMMON_CI = 0.05;  /* an interval of this share halves the weight */
+static const double COLD = 1.5;       /* of the L2: operands of this size are not kept */
+static const double IMMATERIAL = 0.1; /* of the time: moving the bytes at all */
+static const double TOO_FAST = 0.95;  /* of the roofline: faster is not this operator */
+static const double COMMON_CI = 0.05; /* an interval of this share halves the weight */
 static const double Z90 = 1.6448536269514722;
 
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
@@ -99,8 +99,8 @@ static llmperf_calib_key key_of(const llmperf_sample *s, const llmperf_hw *hw,
                                 const llmperf_fit_options *o)
 {
     llmperf_op op = op_on(s, hw);
-    llmperf_calib_key key = {.kind = op.kind, .regime = op.regime, .dtype = op.dtype,
-                             .stored = s->stored};
+    llmperf_calib_key key = {
+        .kind = op.kind, .regime = op.regime, .dtype = op.dtype, .stored = s->stored};
     if (op.kind == LLMPERF_KIND_GEMM && o->gemv_apart && op.m == 1 && !s->stored)
         key.gemv = 1;
     if (op.kind == LLMPERF_KIND_COLLECTIVE) {
@@ -166,8 +166,9 @@ static uint64_t family_of(const llmperf_sample *s)
     double size = op->kind == LLMPERF_KIND_COLLECTIVE    ? op->link_bytes
                   : op->kind == LLMPERF_KIND_ELEMENTWISE ? op->bytes
                                                          : 0;
-    const double shape[] = {op->n, op->k, op->heads, op->kv_heads, op->head_dim, s->window,
-                            (double)op->devices, size > 0 ? floor(log2(size)) : 0};
+    const double shape[] = {
+        op->n,        op->k,     op->heads,           op->kv_heads,
+        op->head_dim, s->window, (double)op->devices, size > 0 ? floor(log2(size)) : 0};
     uint64_t hash = fit_hash(FIT_HASH_START, shape, sizeof shape);
     return hash ^ hash >> 31;
 }
@@ -206,8 +207,8 @@ static bool is_cold(const llmperf_sample *s, const llmperf_hw *hw)
 
 static bool is_disturbed(const llmperf_sample *s)
 {
-    return (s->flags & (LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED |
-                        LLMPERF_SAMPLE_UNSTEADY)) != 0;
+    return (s->flags &
+            (LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED | LLMPERF_SAMPLE_UNSTEADY)) != 0;
 }
 
 /* ---- groups --------------------------------------------------------------------------------------------- */
@@ -313,9 +314,9 @@ static bool file_sample(grouping *g, const llmperf_sample *s)
         return true;
     }
     llmperf_op op = op_on(s, g->hw);
-    bool timeable = op.kind == LLMPERF_KIND_COLLECTIVE ? llmperf_hw_link(g->hw, op.devices) != NULL
-                                                       : op.flop <= 0 ||
-                                                       g->hw->peak_flop_per_s[op.dtype] > 0;
+    bool timeable = op.kind == LLMPERF_KIND_COLLECTIVE
+                        ? llmperf_hw_link(g->hw, op.devices) != NULL
+                        : op.flop <= 0 || g->hw->peak_flop_per_s[op.dtype] > 0;
     if (!timeable || s->time_s < TOO_FAST * llmperf_time_op(&op, g->hw, NULL, NULL, NULL)) {
         bool latency_alone = timeable && op.kind == LLMPERF_KIND_COLLECTIVE;
         /* the datasheet's latency is a default, no floor */
@@ -552,15 +553,21 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
     fit_row *row = malloc((size_t)(own->count + 1) * sizeof *row);
     if (!row)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    fit_problem problem = {.hw = g->hw, .key = own->key, .row = row, .count = own->count,
-                           .plain = g->options.plain, .points = g->options.points};
+    fit_problem problem = {.hw = g->hw,
+                           .key = own->key,
+                           .row = row,
+                           .count = own->count,
+                           .plain = g->options.plain,
+                           .points = g->options.points};
     int most = g->options.folds < 64 ? g->options.folds : 64;
     for (int64_t i = 0; i < own->count; i++) {
         const llmperf_sample *s = own->sample[i];
         double ci = s->ci_s / s->time_s / COMMON_CI;
         uint64_t family = family_of(s);
-        row[i] = (fit_row){.op = op_on(s, g->hw), .log_time = log(s->time_s),
-                           .weight = 1 / (1 + ci * ci), .family = family,
+        row[i] = (fit_row){.op = op_on(s, g->hw),
+                           .log_time = log(s->time_s),
+                           .weight = 1 / (1 + ci * ci),
+                           .family = family,
                            .fold = (int)(family % (uint64_t)most)};
         problem.many_devices |= row[i].op.devices != row[0].op.devices;
     }
@@ -569,9 +576,8 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
     free(row);
     if (one->status == LLMPERF_E_MEMORY)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    if (one->status == LLMPERF_OK &&
-        !judge(own, g->hw, &one->entry, &one->entry.quality, &one->entry.residual,
-               &one->entry.correlation, NULL))
+    if (one->status == LLMPERF_OK && !judge(own, g->hw, &one->entry, &one->entry.quality,
+                                            &one->entry.residual, &one->entry.correlation, NULL))
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (one->status == LLMPERF_OK)
         widen(&one->entry);

@@ -26,13 +26,53 @@ static const double LARGEST = 1e15; /* of a count in a row: products of four sta
 /* ---- columns ----------------------------------------------------------------------------------------- */
 
 typedef enum column {
-    C_GPU, C_LIBRARY, C_VERSION, C_DTYPE, C_KV_DTYPE, C_OP, C_M, C_N, C_K, C_BATCH, C_SEQ_Q,
-    C_SEQ_KV, C_WINDOW, C_HEADS, C_KV_HEADS, C_HEAD_DIM, C_HEAD_DIM_V, C_TOKENS, C_EXPERTS,
-    C_TOP_K, C_TP, C_EP, C_DEVICES, C_BYTES, C_COPIES, C_TIME_S, C_CI_S, C_REPS, C_REGIME,
-    C_CLOCK_HZ, C_POWER_W, C_FLAGS,
+    C_GPU,
+    C_LIBRARY,
+    C_VERSION,
+    C_DTYPE,
+    C_KV_DTYPE,
+    C_OP,
+    C_M,
+    C_N,
+    C_K,
+    C_BATCH,
+    C_SEQ_Q,
+    C_SEQ_KV,
+    C_WINDOW,
+    C_HEADS,
+    C_KV_HEADS,
+    C_HEAD_DIM,
+    C_HEAD_DIM_V,
+    C_TOKENS,
+    C_EXPERTS,
+    C_TOP_K,
+    C_TP,
+    C_EP,
+    C_DEVICES,
+    C_BYTES,
+    C_COPIES,
+    C_TIME_S,
+    C_CI_S,
+    C_REPS,
+    C_REGIME,
+    C_CLOCK_HZ,
+    C_POWER_W,
+    C_FLAGS,
     /* of others */
-    C_TIME_US, C_KV_PRIOR, C_MODEL, C_LAYER, C_SYSTEM, C_PER_NODE, C_CHUNK, C_KV_PREFILL,
-    C_DECODES, C_KV_DECODE, C_ROUTED, C_GROUPED, C_ITERATION, C_SKEW,
+    C_TIME_US,
+    C_KV_PRIOR,
+    C_MODEL,
+    C_LAYER,
+    C_SYSTEM,
+    C_PER_NODE,
+    C_CHUNK,
+    C_KV_PREFILL,
+    C_DECODES,
+    C_KV_DECODE,
+    C_ROUTED,
+    C_GROUPED,
+    C_ITERATION,
+    C_SKEW,
     C_COUNT,
     C_IGNORED = C_COUNT,
     C_WIDE, /* C_WIDE + i: times of library i, microseconds */
@@ -42,25 +82,65 @@ static const struct {
     const char *name;
     column column;
 } COLUMNS[] = {
-    {"gpu", C_GPU}, {"library", C_LIBRARY}, {"version", C_VERSION}, {"dtype", C_DTYPE},
-    {"kv_dtype", C_KV_DTYPE}, {"op", C_OP}, {"m", C_M}, {"n", C_N}, {"k", C_K},
-    {"batch", C_BATCH}, {"seq_q", C_SEQ_Q}, {"seq_kv", C_SEQ_KV}, {"window", C_WINDOW},
-    {"heads", C_HEADS}, {"kv_heads", C_KV_HEADS}, {"head_dim", C_HEAD_DIM},
-    {"head_dim_v", C_HEAD_DIM_V}, {"tokens", C_TOKENS}, {"experts", C_EXPERTS},
-    {"top_k", C_TOP_K}, {"tp", C_TP}, {"ep", C_EP}, {"devices", C_DEVICES}, {"bytes", C_BYTES},
-    {"copies", C_COPIES}, {"time_s", C_TIME_S}, {"ci_s", C_CI_S}, {"reps", C_REPS},
-    {"regime", C_REGIME}, {"clock_hz", C_CLOCK_HZ}, {"power_w", C_POWER_W}, {"flags", C_FLAGS},
+    {"gpu", C_GPU},
+    {"library", C_LIBRARY},
+    {"version", C_VERSION},
+    {"dtype", C_DTYPE},
+    {"kv_dtype", C_KV_DTYPE},
+    {"op", C_OP},
+    {"m", C_M},
+    {"n", C_N},
+    {"k", C_K},
+    {"batch", C_BATCH},
+    {"seq_q", C_SEQ_Q},
+    {"seq_kv", C_SEQ_KV},
+    {"window", C_WINDOW},
+    {"heads", C_HEADS},
+    {"kv_heads", C_KV_HEADS},
+    {"head_dim", C_HEAD_DIM},
+    {"head_dim_v", C_HEAD_DIM_V},
+    {"tokens", C_TOKENS},
+    {"experts", C_EXPERTS},
+    {"top_k", C_TOP_K},
+    {"tp", C_TP},
+    {"ep", C_EP},
+    {"devices", C_DEVICES},
+    {"bytes", C_BYTES},
+    {"copies", C_COPIES},
+    {"time_s", C_TIME_S},
+    {"ci_s", C_CI_S},
+    {"reps", C_REPS},
+    {"regime", C_REGIME},
+    {"clock_hz", C_CLOCK_HZ},
+    {"power_w", C_POWER_W},
+    {"flags", C_FLAGS},
     {"time_us", C_TIME_US},
     /* aiconfigurator */
-    {"n_heads", C_HEADS}, {"n_kv_heads", C_KV_HEADS}, {"lib", C_LIBRARY}, {"ver", C_VERSION},
-    {"num_gpus", C_DEVICES}, {"topk", C_ROUTED}, {"moe_tp", C_TP}, {"moe_ep", C_EP},
+    {"n_heads", C_HEADS},
+    {"n_kv_heads", C_KV_HEADS},
+    {"lib", C_LIBRARY},
+    {"ver", C_VERSION},
+    {"num_gpus", C_DEVICES},
+    {"topk", C_ROUTED},
+    {"moe_tp", C_TP},
+    {"moe_ep", C_EP},
     /* LLMServingSim, Vidur */
-    {"kv_prior", C_KV_PRIOR}, {"model", C_MODEL}, {"layer", C_LAYER}, {"system", C_SYSTEM},
-    {"devices_per_node", C_PER_NODE}, {"prefill_chunk", C_CHUNK}, {"kv_prefill", C_KV_PREFILL},
-    {"n_decode", C_DECODES}, {"kv_decode", C_KV_DECODE},
+    {"kv_prior", C_KV_PRIOR},
+    {"model", C_MODEL},
+    {"layer", C_LAYER},
+    {"system", C_SYSTEM},
+    {"devices_per_node", C_PER_NODE},
+    {"prefill_chunk", C_CHUNK},
+    {"kv_prefill", C_KV_PREFILL},
+    {"n_decode", C_DECODES},
+    {"kv_decode", C_KV_DECODE},
     /* known, but no operator samples */
-    {"t_skew_us", C_SKEW}, {"t_mean_us", C_IGNORED}, {"t_max_us", C_IGNORED},
-    {"up_proj_us", C_GROUPED}, {"prompt_ms", C_ITERATION}, {"min_us", C_IGNORED},
+    {"t_skew_us", C_SKEW},
+    {"t_mean_us", C_IGNORED},
+    {"t_max_us", C_IGNORED},
+    {"up_proj_us", C_GROUPED},
+    {"prompt_ms", C_ITERATION},
+    {"min_us", C_IGNORED},
     {"name", C_IGNORED},
 };
 
@@ -135,8 +215,8 @@ static bool number(reader *r, column c, double least, double fallback, double *r
     double value = 0;
     if (!text[0]) {
         if (isnan(fallback))
-            return leave_out(r, true, "%s is missing; %s needs it", column_name(c), r->cell[C_OP][0]
-                             ? r->cell[C_OP] : "the row");
+            return leave_out(r, true, "%s is missing; %s needs it", column_name(c),
+                             r->cell[C_OP][0] ? r->cell[C_OP] : "the row");
         *ret_value = fallback;
         return true;
     }
@@ -362,8 +442,10 @@ static bool module_row(reader *r, const char *op, llmperf_sample *s)
         }
         return true;
     }
-    return leave_out(r, true, "op '%.40s' is not known; gemm, gemv, attn_prefill, attn_decode, "
-                              "elementwise, all_reduce, all_gather ... are allowed", op);
+    return leave_out(r, true,
+                     "op '%.40s' is not known; gemm, gemv, attn_prefill, attn_decode, "
+                     "elementwise, all_reduce, all_gather ... are allowed",
+                     op);
 }
 
 /* LLMServingSim: modules of a model by name. */
@@ -378,13 +460,17 @@ static bool layer_row(reader *r, llmperf_sample *s)
     double ffn = m->ffn / tp;
     const struct {
         const char *name;
-        double n, k; /* a product */
+        double n, k;    /* a product */
         double in, out; /* else values per token */
     } rows[] = {
-        {"qkv_proj", (heads + 2 * kv) * d, h, 0, 0}, {"o_proj", h, heads * d, 0, 0},
-        {"gate_up_proj", 2 * ffn, h, 0, 0},          {"down_proj", h, ffn, 0, 0},
-        {"lm_head", ceil(m->vocab / tp), h, 0, 0},   {"act_fn", 0, 0, 2 * ffn, ffn},
-        {"layernorm", 0, 0, 2 * h, 2 * h},           {"final_layernorm", 0, 0, 2 * h, 2 * h},
+        {"qkv_proj", (heads + 2 * kv) * d, h, 0, 0},
+        {"o_proj", h, heads * d, 0, 0},
+        {"gate_up_proj", 2 * ffn, h, 0, 0},
+        {"down_proj", h, ffn, 0, 0},
+        {"lm_head", ceil(m->vocab / tp), h, 0, 0},
+        {"act_fn", 0, 0, 2 * ffn, ffn},
+        {"layernorm", 0, 0, 2 * h, 2 * h},
+        {"final_layernorm", 0, 0, 2 * h, 2 * h},
         {"rotary_emb", 0, 0, (heads + kv) * d, (heads + kv) * d},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -455,7 +541,7 @@ static bool kind_of(reader *r, llmperf_sample_kind *ret_kind)
         const char *name;
         llmperf_sample_kind kind;
     } SPELLINGS[] = {
-        {"allreduce", LLMPERF_SAMPLE_ALL_REDUCE}, {"allgather", LLMPERF_SAMPLE_ALL_GATHER},
+        {"allreduce", LLMPERF_SAMPLE_ALL_REDUCE},         {"allgather", LLMPERF_SAMPLE_ALL_GATHER},
         {"reducescatter", LLMPERF_SAMPLE_REDUCE_SCATTER}, {"alltoall", LLMPERF_SAMPLE_ALL_TO_ALL},
         {"sendrecv", LLMPERF_SAMPLE_SEND_RECV},
     };
@@ -537,8 +623,9 @@ static bool flags_of(reader *r, uint32_t *ret_flags)
                 known = true;
             }
         if (!known)
-            return leave_out(r, true, "flag '%.*s' is not known; contended, throttled, cached, "
-                                      "unsteady, timeout are allowed",
+            return leave_out(r, true,
+                             "flag '%.*s' is not known; contended, throttled, cached, "
+                             "unsteady, timeout are allowed",
                              (int)(length < 40 ? length : 40), at);
         at += length + (at[length] != '\0');
     }
@@ -550,8 +637,10 @@ static bool place_of(reader *r, uint8_t *ret_place)
     static const struct {
         const char *word;
         uint8_t place;
-    } WORDS[] = {{"", LLMPERF_PLACE_UNKNOWN},  {"cold", LLMPERF_PLACE_COLD},
-                 {"dram", LLMPERF_PLACE_COLD}, {"warm", LLMPERF_PLACE_WARM},
+    } WORDS[] = {{"", LLMPERF_PLACE_UNKNOWN},
+                 {"cold", LLMPERF_PLACE_COLD},
+                 {"dram", LLMPERF_PLACE_COLD},
+                 {"warm", LLMPERF_PLACE_WARM},
                  {"cache", LLMPERF_PLACE_WARM}};
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
         if (strcmp(WORDS[i].word, r->cell[C_REGIME]) == 0) {
@@ -627,7 +716,10 @@ static const char *renamed(const reader *r, const char *name)
  * Which collections rotate their weights: vLLM and SGLang time six copies in turn, TensorRT-LLM one
  * (products that its L2 holds run faster there than memory allows).
  */
-static double copies_of(const char *library) { return strcmp(library, "trtllm") == 0 ? 1 : 6; }
+static double copies_of(const char *library)
+{
+    return strcmp(library, "trtllm") == 0 ? 1 : 6;
+}
 
 static llmperf_status read_header(reader *r, char **cell, int count)
 {
@@ -639,8 +731,8 @@ static llmperf_status read_header(reader *r, char **cell, int count)
         bool wide = c == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2] &&
                     strcmp(name, "t_mean_us") != 0 && strcmp(name, "t_max_us") != 0;
         if (wide && r->library_count < LIBRARIES_MAX) {
-            llmperf_status status = llmperf_samples_name(
-                r->samples, name + 2, &r->library[r->library_count], r->error);
+            llmperf_status status =
+                llmperf_samples_name(r->samples, name + 2, &r->library[r->library_count], r->error);
             if (status != LLMPERF_OK)
                 return status;
             r->library_copies[r->library_count] = copies_of(name + 2);
@@ -677,9 +769,9 @@ static llmperf_status check_map(const llmperf_samples_options *options, llmperf_
         if (i >= MAP_MAX)
             return llmperf_fail(error, LLMPERF_E_USAGE, "more than %d renamed columns", MAP_MAX);
         if (!equals || equals == rule)
-            return llmperf_fail(error, LLMPERF_E_USAGE,
-                                "column map '%.60s'; their=ours is allowed, such as kernel_us=time_us",
-                                rule);
+            return llmperf_fail(
+                error, LLMPERF_E_USAGE,
+                "column map '%.60s'; their=ours is allowed, such as kernel_us=time_us", rule);
         if (column_of(equals + 1) == C_IGNORED && strncmp(equals + 1, "t_", 2) != 0) {
             const char *names[sizeof COLUMNS / sizeof *COLUMNS + 1];
             size_t count = sizeof COLUMNS / sizeof *COLUMNS;
@@ -780,7 +872,8 @@ static llmperf_status take_line(reader *r, char *line, size_t length)
     bool added = read_row(r);
     r->error = error;
     if (!added && own.status != LLMPERF_OK)
-        return llmperf_fail(error, own.status, "%s:%lld: %s", r->name, (long long)r->line, own.text);
+        return llmperf_fail(error, own.status, "%s:%lld: %s", r->name, (long long)r->line,
+                            own.text);
     return LLMPERF_OK;
 }
 
@@ -852,8 +945,8 @@ static llmperf_status finish(reader *r, line_buffer *b, llmperf_status status)
     if (status == LLMPERF_OK && b->used > 0)
         status = end_line(r, b);
     if (status == LLMPERF_OK && !r->has_header)
-        status = llmperf_fail(r->error, LLMPERF_E_SPEC, "%s: no header; a CSV file is allowed",
-                              r->name);
+        status =
+            llmperf_fail(r->error, LLMPERF_E_SPEC, "%s: no header; a CSV file is allowed", r->name);
     free(b->text);
     return status;
 }
@@ -873,12 +966,18 @@ llmperf_status llmperf_samples_read_text(llmperf_samples *samples, const char *n
 
 #ifdef LLMPERF_HAVE_ZLIB
 typedef gzFile input;
-static input input_open(const char *path) { return gzopen(path, "rb"); }
+static input input_open(const char *path)
+{
+    return gzopen(path, "rb");
+}
 static int64_t input_read(input in, char *block, size_t size)
 {
     return gzread(in, block, (unsigned)size);
 }
-static void input_close(input in) { gzclose(in); }
+static void input_close(input in)
+{
+    gzclose(in);
+}
 static const char *input_why(input in)
 {
     int code = 0;
@@ -887,13 +986,19 @@ static const char *input_why(input in)
 }
 #else
 typedef FILE *input;
-static input input_open(const char *path) { return fopen(path, "rb"); }
+static input input_open(const char *path)
+{
+    return fopen(path, "rb");
+}
 static int64_t input_read(input in, char *block, size_t size)
 {
     size_t got = fread(block, 1, size, in);
     return ferror(in) ? -1 : (int64_t)got;
 }
-static void input_close(input in) { fclose(in); }
+static void input_close(input in)
+{
+    fclose(in);
+}
 static const char *input_why(input in)
 {
     (void)in;
@@ -915,9 +1020,9 @@ llmperf_status llmperf_samples_read(llmperf_samples *samples, const char *path,
     while (status == LLMPERF_OK && (got = input_read(in, block, sizeof block)) > 0) {
 #ifndef LLMPERF_HAVE_ZLIB
         if (r.line == 0 && b.used == 0 && got > 1 && memcmp(block, "\x1f\x8b", 2) == 0)
-            status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                                  "%s is compressed and this build has no zlib; gunzip it first",
-                                  path);
+            status =
+                llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                             "%s is compressed and this build has no zlib; gunzip it first", path);
         else
 #endif
             status = take_block(&r, &b, block, (size_t)got);

@@ -8,9 +8,9 @@
 #include "llmperf/samples.h"
 
 static const char *const KIND_NAMES[] = {
-    "gemm",       "gemv",       "attn_prefill",   "attn_decode", "attn_mixed",
-    "elementwise", "moe",       "all_reduce",     "all_gather",  "reduce_scatter",
-    "all_to_all", "send_recv",  "copy",           "launch",      NULL,
+    "gemm",        "gemv",      "attn_prefill", "attn_decode", "attn_mixed",
+    "elementwise", "moe",       "all_reduce",   "all_gather",  "reduce_scatter",
+    "all_to_all",  "send_recv", "copy",         "launch",      NULL,
 };
 
 const char *llmperf_sample_kind_name(llmperf_sample_kind kind)
@@ -18,7 +18,10 @@ const char *llmperf_sample_kind_name(llmperf_sample_kind kind)
     return (unsigned)kind < LLMPERF_SAMPLE_KIND_COUNT ? KIND_NAMES[kind] : "?";
 }
 
-const char *const *llmperf_sample_kind_names(void) { return KIND_NAMES; }
+const char *const *llmperf_sample_kind_names(void)
+{
+    return KIND_NAMES;
+}
 
 void llmperf_samples_free(llmperf_samples *samples)
 {
@@ -73,13 +76,21 @@ llmperf_status llmperf_samples_add(llmperf_samples *samples, const llmperf_sampl
 
 /* ---- operators ------------------------------------------------------------------------------------- */
 
-static double bytes_of(llmperf_dtype dtype) { return llmperf_dtype_bits(dtype) / 8; }
+static double bytes_of(llmperf_dtype dtype)
+{
+    return llmperf_dtype_bits(dtype) / 8;
+}
 
 static llmperf_op new_op(llmperf_op_id id, llmperf_op_kind kind, llmperf_op_group group,
                          llmperf_dtype dtype)
 {
-    return (llmperf_op){.id = (uint8_t)id, .kind = (uint8_t)kind, .group = (uint8_t)group,
-                        .dtype = (uint8_t)dtype, .launches = 1, .devices = 1, .repeat = 1};
+    return (llmperf_op){.id = (uint8_t)id,
+                        .kind = (uint8_t)kind,
+                        .group = (uint8_t)group,
+                        .dtype = (uint8_t)dtype,
+                        .launches = 1,
+                        .devices = 1,
+                        .repeat = 1};
 }
 
 static void sum_bytes(llmperf_op *op)
@@ -123,7 +134,7 @@ llmperf_op llmperf_sample_attention(const llmperf_attention_shape *s)
         pairs = growing * past + growing * (growing + 1) / 2 + (q - growing) * w;
         keys = fmin(keys, w + q - 1);
     }
-    op.regime = q == 1 ? LLMPERF_REGIME_DECODE
+    op.regime = q == 1      ? LLMPERF_REGIME_DECODE
                 : past == 0 ? LLMPERF_REGIME_PREFILL
                             : LLMPERF_REGIME_EXTEND;
     op.sequences = b;
@@ -155,8 +166,8 @@ llmperf_op llmperf_sample_collective(llmperf_collective collective, double devic
 
 llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double values_in, double values_out)
 {
-    llmperf_op op = new_op(LLMPERF_OP_NORM, LLMPERF_KIND_ELEMENTWISE, LLMPERF_GROUP_OTHER,
-                           LLMPERF_DTYPE_FP32);
+    llmperf_op op =
+        new_op(LLMPERF_OP_NORM, LLMPERF_KIND_ELEMENTWISE, LLMPERF_GROUP_OTHER, LLMPERF_DTYPE_FP32);
     op.input_bytes = values_in * bytes_of(dtype);
     op.output_bytes = values_out * bytes_of(dtype);
     sum_bytes(&op);

@@ -77,14 +77,18 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
                                      llmperf_validate_progress progress, void *context,
                                      llmperf_comparison *comparison, llmperf_error *error)
 {
-    validation v = {.c = c, .backend = backend, .handle = handle, .options = options,
-                    .comparison = comparison, .error = error};
+    validation v = {.c = c,
+                    .backend = backend,
+                    .handle = handle,
+                    .options = options,
+                    .comparison = comparison,
+                    .error = error};
     const llmperf_workload *w = &c->workload;
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
     if (prefill)
-        segment = (llmperf_segment){.sequences = w->batch, .query = w->prompt, .past = 0,
-                                    .logits = w->batch};
+        segment = (llmperf_segment){
+            .sequences = w->batch, .query = w->prompt, .past = 0, .logits = w->batch};
     snprintf(v.step, sizeof v.step, "%s b %lld", prefill ? "prefill" : "decode",
              (long long)w->batch);
     int count = llmperf_emit(c, &segment, 1, ops), skipped = 0;

@@ -40,8 +40,8 @@ static const option OPTIONS[] = {
     OPTION_ROW(fit_arguments, windowed, FLAG, "windowed", 0, NULL,
                "fit sliding-window attention together with full attention", .group = "Fit"),
     OPTION_ROW(fit_arguments, points, INT64, "points", 0, "N",
-               "samples that a fit uses at most, spread over the shapes; all are scored",
-               .min = 16, .max = 1000000, .default_text = "3000", .group = "Fit"),
+               "samples that a fit uses at most, spread over the shapes; all are scored", .min = 16,
+               .max = 1000000, .default_text = "3000", .group = "Fit"),
     OPTION_ROW(fit_arguments, name, TEXT, "name", 0, "NAME", "name of the calibration",
                .default_text = "the part's and the library's", .group = "Output"),
     OPTION_ROW(fit_arguments, date, TEXT, "date", 0, "DATE",
@@ -86,7 +86,10 @@ static llmperf_status split_words(const char *name, const char *text, words *ret
     return LLMPERF_OK;
 }
 
-static const char *const *list_of(const words *w) { return w->word[0] ? w->word : NULL; }
+static const char *const *list_of(const words *w)
+{
+    return w->word[0] ? w->word : NULL;
+}
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
@@ -106,8 +109,8 @@ static void bad_row(bool refused, const char *text, void *context)
     }
 }
 
-static llmperf_status read_all(const char *const *paths, const words *map,
-                               llmperf_samples *samples, llmperf_error *error)
+static llmperf_status read_all(const char *const *paths, const words *map, llmperf_samples *samples,
+                               llmperf_error *error)
 {
     bad_rows bad = {0};
     const llmperf_samples_options options = {
@@ -147,12 +150,15 @@ static llmperf_status check_kinds(const words *kinds, llmperf_error *error)
 
 /* ---- the table ------------------------------------------------------------------------------------------ */
 
-static void print_percent(double frac) { printf(" %7.1f", 100 * frac); }
+static void print_percent(double frac)
+{
+    printf(" %7.1f", 100 * frac);
+}
 
 static void print_head(bool test)
 {
-    printf("%-44s %8s %7s %7s %7s %7s %7s %8s %8s%s\n", "errors in %", "samples", "mean",
-           "median", "P90", "bias", "unseen", "roofline", "constant", test ? "  in 90 %" : "");
+    printf("%-44s %8s %7s %7s %7s %7s %7s %8s %8s%s\n", "errors in %", "samples", "mean", "median",
+           "P90", "bias", "unseen", "roofline", "constant", test ? "  in 90 %" : "");
 }
 
 static void print_quality(const char *what, const llmperf_calib_quality *q, double coverage)
@@ -285,10 +291,13 @@ static llmperf_status fit_all(const fit_arguments *a, const option_result *resul
         status = read_all(w[4].word, &w[0], test, error);
     if (status != LLMPERF_OK)
         return status;
-    const llmperf_fit_options options = {
-        .points = (int)a->points, .plain = a->plain, .gemv_apart = a->gemv_apart,
-        .windowed = a->windowed, .libraries = list_of(&w[1]), .dtypes = list_of(&w[2]),
-        .kinds = list_of(&w[3])};
+    const llmperf_fit_options options = {.points = (int)a->points,
+                                         .plain = a->plain,
+                                         .gemv_apart = a->gemv_apart,
+                                         .windowed = a->windowed,
+                                         .libraries = list_of(&w[1]),
+                                         .dtypes = list_of(&w[2]),
+                                         .kinds = list_of(&w[3])};
     status = llmperf_fit(samples, &hw, &options, fits, error);
     if (status != LLMPERF_OK)
         return status;

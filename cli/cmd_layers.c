@@ -38,8 +38,8 @@ static const option OPTIONS[] = {
 
 static bool is_ad_hoc(const layers_arguments *a)
 {
-    return a->hidden || a->heads || a->kv_heads || a->head_dim || a->ffn || a->layers ||
-           a->vocab || a->gated >= 0 || a->tied >= 0;
+    return a->hidden || a->heads || a->kv_heads || a->head_dim || a->ffn || a->layers || a->vocab ||
+           a->gated >= 0 || a->tied >= 0;
 }
 
 /* The model that the dimensions describe: a llama-like decoder in bf16. */
@@ -49,8 +49,11 @@ static llmperf_status ad_hoc_model(const layers_arguments *a, llmperf_model *ret
     const struct {
         const char *name;
         int64_t value;
-    } needed[] = {{"hidden", a->hidden}, {"heads", a->heads}, {"ffn", a->ffn},
-                  {"layers", a->layers}, {"vocab", a->vocab}};
+    } needed[] = {{"hidden", a->hidden},
+                  {"heads", a->heads},
+                  {"ffn", a->ffn},
+                  {"layers", a->layers},
+                  {"vocab", a->vocab}};
     llmperf_status status = LLMPERF_OK;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!needed[i].value)
@@ -169,12 +172,11 @@ const option_command COMMAND_LAYERS = {
         "all prompt tokens unless --chunk is given. Instead of MODEL, dimensions can be given.\n\n"
         "--symbolic prints each operator's formulas: the weights, FLOPs, bytes and intensity in "
         "the symbols b (batch), s (prompt), q (query tokens), p (cached), h, n, n_kv, d, f, V.",
-    .examples =
-        "llmperf layers llama-3.1-8b h100-sxm -b 8 -s 2048\n"
-        "llmperf layers --hidden 4096 --heads 32 --kv-heads 8 --ffn 14336 --layers 32 "
-        "--vocab 128256 -b 1 -s 1024 h100-sxm\n"
-        "llmperf layers llama-3.1-8b --symbolic\n"
-        "llmperf layers gpt2 --attention unfused --format csv -o gpt2.csv",
+    .examples = "llmperf layers llama-3.1-8b h100-sxm -b 8 -s 2048\n"
+                "llmperf layers --hidden 4096 --heads 32 --kv-heads 8 --ffn 14336 --layers 32 "
+                "--vocab 128256 -b 1 -s 1024 h100-sxm\n"
+                "llmperf layers llama-3.1-8b --symbolic\n"
+                "llmperf layers gpt2 --attention unfused --format csv -o gpt2.csv",
     .options = OPTIONS,
     .min_positionals = 0,
     .max_positionals = 2,

@@ -92,8 +92,12 @@ static llmperf_status list(const specs_arguments *a, const char *kind, common_ou
         fprintf(output->file, "{\n  \"llmperf\": \"%s\",\n  \"schema\": %d", llmperf_version(),
                 LLMPERF_JSON_SCHEMA);
     for (int i = 0; i < 2 && status == LLMPERF_OK; i++) {
-        listing l = {.out = output->file, .format = output->format, .names = a->names,
-                     .model = i == 0, .first = true, .one = one};
+        listing l = {.out = output->file,
+                     .format = output->format,
+                     .names = a->names,
+                     .model = i == 0,
+                     .first = true,
+                     .one = one};
         if (kind && strcmp(kind, kinds[i]) != 0)
             continue;
         if (json && !a->names)

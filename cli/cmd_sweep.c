@@ -43,20 +43,19 @@ static const option OPTIONS[] = {
     OPTION_ROW(sweep_arguments, weight_dtype, WORDS, "weight-dtype", 0, "DTYPES",
                "formats of dense weights: bf16,fp8,int4", .default_text = "the file's",
                .group = "Axes"),
-    OPTION_ROW(sweep_arguments, kv_dtype, WORDS, "kv-dtype", 0, "DTYPES",
-               "formats of the KV cache", .default_text = "as activations", .group = "Axes"),
+    OPTION_ROW(sweep_arguments, kv_dtype, WORDS, "kv-dtype", 0, "DTYPES", "formats of the KV cache",
+               .default_text = "as activations", .group = "Axes"),
     OPTION_ROW(sweep_arguments, phase, CHOICE, "phase", 0, "PHASE",
                "what is timed: a decode step, or the prefill of all prompts", .choices = PHASES,
                .default_text = "decode", .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.generate, INT64, "generate", 'g', "N",
-               "new tokens of each", .min = 1, .max = 1073741824, .default_text = "256",
-               .group = "Workload"),
+    OPTION_ROW(sweep_arguments, common.generate, INT64, "generate", 'g', "N", "new tokens of each",
+               .min = 1, .max = 1073741824, .default_text = "256", .group = "Workload"),
     OPTION_ROW_GIVEN(sweep_arguments, common.chunk, common.chunk_given, INT64, "chunk", 0, "N",
                      "most prefill tokens in a step", .min = 1, .max = 1073741824,
                      .default_text = "8192", .group = "Workload"),
     OPTION_ROW(sweep_arguments, common.query, INT64, "query", 0, "N",
-               "query tokens per sequence in a decode step (verification)", .min = 1,
-               .max = 65536, .default_text = "1", .group = "Workload"),
+               "query tokens per sequence in a decode step (verification)", .min = 1, .max = 65536,
+               .default_text = "1", .group = "Workload"),
     OPTION_ROW(sweep_arguments, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE",
                "format of activations", .default_text = "the file's", .group = "Workload"),
     OPTION_ROW(sweep_arguments, common.attention, CHOICE, "attention", 0, "KIND",
@@ -71,8 +70,8 @@ static const option OPTIONS[] = {
     OPTION_ROW(sweep_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
                "which measurements to use: a file, a name, or none", .default_text = "none",
                .group = "Workload"),
-    OPTION_ROW(sweep_arguments, jobs, INT64, "jobs", 'j', "N", "threads", .min = 1,
-               .max = JOBS_MAX, .default_text = "the cores", .group = "Output"),
+    OPTION_ROW(sweep_arguments, jobs, INT64, "jobs", 'j', "N", "threads", .min = 1, .max = JOBS_MAX,
+               .default_text = "the cores", .group = "Output"),
     COMMON_OUTPUT_ROWS(sweep_arguments),
     OPTION_END,
 };
@@ -173,15 +172,16 @@ static llmperf_status load_parts(const sweep_arguments *a, const char *names, sw
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     while (next_word(&rest, name, sizeof name)) {
         if (s->hw_count == HW_MAX)
-            return llmperf_fail(error, LLMPERF_E_USAGE, "more than %d parts; at most %d are allowed",
-                                HW_MAX, HW_MAX);
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "more than %d parts; at most %d are allowed", HW_MAX, HW_MAX);
         llmperf_status status = common_load_hw(&a->common, name, &s->hw[s->hw_count], error);
         if (status != LLMPERF_OK)
             return status;
         s->hw_count++;
     }
     return s->hw_count > 0 ? LLMPERF_OK
-                           : llmperf_fail(error, LLMPERF_E_USAGE, "no hardware is named; at least "
+                           : llmperf_fail(error, LLMPERF_E_USAGE,
+                                          "no hardware is named; at least "
                                           "one name is required");
 }
 
@@ -272,8 +272,8 @@ static void evaluate_block(const sweep *s, int jobs, int64_t from, int64_t to, i
         int64_t begin = from + i * share, end = begin + share;
         begin = begin < to ? begin : to;
         end = end < to ? end : to;
-        job_of[i] = (job){.s = s, .from = begin, .to = end, .stride = stride,
-                          .rows = rows + (begin - from)};
+        job_of[i] = (job){
+            .s = s, .from = begin, .to = end, .stride = stride, .rows = rows + (begin - from)};
         if (i > 0 && begin < end)
             started[i] = pthread_create(&thread[i], NULL, work, &job_of[i]) == 0;
     }
@@ -294,9 +294,10 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     const struct {
         const char *name;
         int64_t count;
-    } all[] = {{"hardware", s->hw_count}, {"weight_dtype", s->weight_count},
-               {"kv_dtype", s->kv_count}, {"tp", s->tp.count}, {"prompt", s->prompt.count},
-               {"context", s->context.count}, {"batch", s->batch.count}};
+    } all[] = {{"hardware", s->hw_count},   {"weight_dtype", s->weight_count},
+               {"kv_dtype", s->kv_count},   {"tp", s->tp.count},
+               {"prompt", s->prompt.count}, {"context", s->context.count},
+               {"batch", s->batch.count}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].count > 1)
             axes[axis_count++] = all[i].name;
@@ -316,8 +317,9 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     llmperf_sweep_row *rows = malloc(BLOCK * sizeof *rows);
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_status status = llmperf_sweep_open(output->file, output->format, s->model, s->calib,
-                                               s->phase, axes, s->points, shown, &style, &writer, error);
+    llmperf_status status =
+        llmperf_sweep_open(output->file, output->format, s->model, s->calib, s->phase, axes,
+                           s->points, shown, &style, &writer, error);
     if (status != LLMPERF_OK) {
         free(rows);
         return status;

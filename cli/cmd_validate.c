@@ -173,10 +173,9 @@ const option_command COMMAND_VALIDATE = {
         "Times every operator of MODEL's steps on this device, sets each beside its prediction, "
         "then their sum beside one whole forward pass of the same shapes. HARDWARE is the part "
         "whose peaks the calibration refers to; without it the shipped one of the device's name.",
-    .examples =
-        "llmperf validate tinyllama-1.1b my-cpu.yaml --calibration my-calibration.yaml "
-        "--weight-dtype fp32 --act-dtype fp32\n"
-        "llmperf validate llama-3.2-1b fake --backend fake -b 1..16*2 --format json",
+    .examples = "llmperf validate tinyllama-1.1b my-cpu.yaml --calibration my-calibration.yaml "
+                "--weight-dtype fp32 --act-dtype fp32\n"
+                "llmperf validate llama-3.2-1b fake --backend fake -b 1..16*2 --format json",
     .options = OPTIONS,
     .min_positionals = 1,
     .max_positionals = 2,

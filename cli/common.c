@@ -64,8 +64,9 @@ static void apply_pair(const char *place, const char *key, const char *value, vo
     else if (strcmp(key, "hardware") == 0)
         f->hardware = kept;
     else if (strcmp(key, "workload") == 0 || strcmp(key, "output") == 0)
-        status = llmperf_fail(&one, LLMPERF_E_USAGE,
-                              "'%s' belongs on the command line; the other options are allowed", key);
+        status =
+            llmperf_fail(&one, LLMPERF_E_USAGE,
+                         "'%s' belongs on the command line; the other options are allowed", key);
     else
         status = option_set(f->command->options, key, kept, f->arguments, &one);
     if (status != LLMPERF_OK) {
@@ -356,8 +357,8 @@ void common_quote(const char *text, char *buffer, size_t size)
 
 static bool is_output_option(const char *word, bool *ret_takes_next)
 {
-    *ret_takes_next = strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0 ||
-                      strcmp(word, "--format") == 0;
+    *ret_takes_next =
+        strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0 || strcmp(word, "--format") == 0;
     return *ret_takes_next || strncmp(word, "--output=", 9) == 0 ||
            strncmp(word, "--format=", 9) == 0 || strncmp(word, "-o", 2) == 0;
 }

@@ -24,7 +24,10 @@ typedef struct common_arguments {
     const char *output, *workload, *specs;
 } common_arguments;
 
-#define COMMON_DEFAULTS {.context = 0}
+#define COMMON_DEFAULTS                                                                            \
+    {                                                                                              \
+        .context = 0                                                                               \
+    }
 
 /* Rows of the tables, for a struct whose member `common` is a common_arguments. */
 #define COMMON_WORKLOAD_ROWS(type)                                                                 \
@@ -39,8 +42,8 @@ typedef struct common_arguments {
                          .max = 1073741824, .default_text = "prompt + generate/2",                 \
                          .group = "Workload"),                                                     \
         OPTION_ROW(type, common.cached, INT64, "cached", 0, "N",                                   \
-                   "prompt tokens that a prefix cache holds already", .min = 0,                    \
-                   .max = 1073741824, .default_text = "0", .group = "Workload"),                   \
+                   "prompt tokens that a prefix cache holds already", .min = 0, .max = 1073741824, \
+                   .default_text = "0", .group = "Workload"),                                      \
         OPTION_ROW_GIVEN(type, common.chunk, common.chunk_given, INT64, "chunk", 0, "N",           \
                          "most prefill tokens in a step", .min = 1, .max = 1073741824,             \
                          .default_text = "8192", .group = "Workload"),                             \
@@ -64,8 +67,8 @@ typedef struct common_arguments {
                    "fused, or unfused: batched products with the scores in memory",                \
                    .choices = COMMON_ATTENTION, .default_text = "fused", .group = "Formats"),      \
         OPTION_ROW(type, common.logits, CHOICE, "logits", 0, "ROWS",                               \
-                   "LM head for the last token of a prompt, or for all",                           \
-                   .choices = COMMON_LOGITS, .default_text = "last", .group = "Formats"),          \
+                   "LM head for the last token of a prompt, or for all", .choices = COMMON_LOGITS, \
+                   .default_text = "last", .group = "Formats"),                                    \
         OPTION_ROW(type, common.split_qkv, FLAG, "split-qkv", 0, NULL,                             \
                    "three projections instead of one", .group = "Formats"),                        \
         OPTION_ROW(type, common.tp, INT64, "tp", 0, "N", "tensor-parallel degree", .min = 1,       \
@@ -85,7 +88,7 @@ typedef struct common_arguments {
         OPTION_ROW(type, common.kv_block, INT64, "kv-block", 0, "N", "tokens per KV cache block",  \
                    .min = 1, .max = 65536, .default_text = "16", .group = "Deployment"),           \
         OPTION_ROW(type, common.calibration, TEXT, "calibration", 0, "NAME",                       \
-                   "which measurements to use: a file, a name, or none", .default_text = "none",            \
+                   "which measurements to use: a file, a name, or none", .default_text = "none",   \
                    .group = "Deployment")
 
 #define COMMON_TARGET_ROWS(type)                                                                   \
@@ -95,14 +98,13 @@ typedef struct common_arguments {
                    .min = 1e-9, .max = 1e6, .group = "Targets"),                                   \
         OPTION_ROW(type, common.price_usd_per_h, PRICE, "price", 0, "USD/h",                       \
                    "price of one device", .group = "Targets"),                                     \
-        OPTION_ROW(type, common.confidence, DOUBLE, "confidence", 0, "F",                          \
-                   "coverage of intervals", .min = 0.01, .max = 0.999, .default_text = "0.9",      \
-                   .group = "Targets")
+        OPTION_ROW(type, common.confidence, DOUBLE, "confidence", 0, "F", "coverage of intervals", \
+                   .min = 0.01, .max = 0.999, .default_text = "0.9", .group = "Targets")
 
 #define COMMON_OUTPUT_ROWS(type)                                                                   \
     OPTION_ROW_GIVEN(type, common.format, common.format_given, CHOICE, "format", 0, "FORMAT",      \
-                     "how to print the result", .choices = COMMON_FORMATS,                         \
-                     .default_text = "text", .group = "Output"),                                   \
+                     "how to print the result", .choices = COMMON_FORMATS, .default_text = "text", \
+                     .group = "Output"),                                                           \
         OPTION_ROW(type, common.output, TEXT, "output", 'o', "FILE",                               \
                    "write to a file; its suffix picks the format", .group = "Output"),             \
         OPTION_ROW(type, common.workload, TEXT, "workload", 0, "FILE",                             \

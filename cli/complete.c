@@ -118,8 +118,11 @@ static bool is_words(const place *at)
 static size_t decode(const char *text, unsigned *ret_code)
 {
     const unsigned char *at = (const unsigned char *)text;
-    size_t length = at[0] < 0x80 ? 1 : at[0] >> 5 == 6 ? 2 : at[0] >> 4 == 14 ? 3
-                                     : at[0] >> 3 == 30 ? 4 : 0;
+    size_t length = at[0] < 0x80       ? 1
+                    : at[0] >> 5 == 6  ? 2
+                    : at[0] >> 4 == 14 ? 3
+                    : at[0] >> 3 == 30 ? 4
+                                       : 0;
     *ret_code = 0xfffd;
     if (length == 0)
         return 1;
@@ -203,8 +206,8 @@ static void man_prose(FILE *out, const char *text)
             break;
         size_t length = strcspn(text, " \t\n");
         /* A sentence begins a line: troff then knows where it may leave a wider gap. */
-        bool breaks = !fresh && (text[-(ptrdiff_t)blanks - 1] == '.' ||
-                                 column + 1 + length > line_bytes);
+        bool breaks =
+            !fresh && (text[-(ptrdiff_t)blanks - 1] == '.' || column + 1 + length > line_bytes);
         if (newlines > 1 && !fresh)
             fputs("\n.PP\n", out);
         else if (!fresh)

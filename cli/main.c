@@ -11,16 +11,9 @@
 enum { COMMANDS_MAX = 16 };
 
 static const option_command *const COMMANDS[] = {
-    &COMMAND_PREDICT,
-    &COMMAND_LAYERS,
-    &COMMAND_EXPLAIN,
-    &COMMAND_SWEEP,
-    &COMMAND_SPECS,
+    &COMMAND_PREDICT,   &COMMAND_LAYERS,  &COMMAND_EXPLAIN, &COMMAND_SWEEP,    &COMMAND_SPECS,
 #ifdef LLMPERF_HAVE_CALIB
-    &COMMAND_CALIBRATE,
-    &COMMAND_DEVICES,
-    &COMMAND_FIT,
-    &COMMAND_VALIDATE,
+    &COMMAND_CALIBRATE, &COMMAND_DEVICES, &COMMAND_FIT,     &COMMAND_VALIDATE,
 #endif
 };
 
@@ -130,7 +123,7 @@ int main(int argc, char **argv)
     if (code != 0 || (fflush(stdout) == 0 && !ferror(stdout)))
         return code;
     llmperf_error error = {0}; /* help and version; results check their own output */
-    return common_report(llmperf_fail(&error, LLMPERF_E_IO, "cannot write to standard output: %s",
-                                      strerror(errno)),
-                         &error);
+    return common_report(
+        llmperf_fail(&error, LLMPERF_E_IO, "cannot write to standard output: %s", strerror(errno)),
+        &error);
 }

@@ -103,9 +103,15 @@ static const unit time_units[] = {
 };
 
 static const unit byte_units[] = {
-    {"TiB", 1099511627776.0, 1}, {"TB", 1e12, 1},    {"GiB", 1073741824.0, 1},
-    {"GB", 1e9, 1},              {"MiB", 1048576.0, 1}, {"MB", 1e6, 1},
-    {"KiB", 1024, 1},            {"kB", 1e3, 1},     {"B", 1, 1},
+    {"TiB", 1099511627776.0, 1},
+    {"TB", 1e12, 1},
+    {"GiB", 1073741824.0, 1},
+    {"GB", 1e9, 1},
+    {"MiB", 1048576.0, 1},
+    {"MB", 1e6, 1},
+    {"KiB", 1024, 1},
+    {"kB", 1e3, 1},
+    {"B", 1, 1},
     {NULL, 0, 0},
 };
 
@@ -334,8 +340,7 @@ typedef struct range_fault {
 } range_fault;
 
 static bool range_wrong(range_fault *fault, const char *item, size_t length, const char *format,
-                        ...)
-    LLMPERF_PRINTF(4, 5);
+                        ...) LLMPERF_PRINTF(4, 5);
 
 /* Notes "range 'ITEM' ..." and returns false. */
 static bool range_wrong(range_fault *fault, const char *item, size_t length, const char *format,
@@ -404,20 +409,20 @@ static bool range_item(const char *item, size_t length, int64_t min, int64_t max
         return range_wrong(fault, item, length, "is not understood; " RANGE_FORMS);
 
     if (last < first)
-        return range_wrong(fault, item, length,
-                           "runs backwards; write %" PRId64 "..%" PRId64, last, first);
+        return range_wrong(fault, item, length, "runs backwards; write %" PRId64 "..%" PRId64, last,
+                           first);
     int64_t outside = first < min ? first : last;
     if (first < min || last > max) {
         if (first == last)
-            return range_wrong(fault, item, length,
-                               "is outside the legal %" PRId64 " to %" PRId64, min, max);
+            return range_wrong(fault, item, length, "is outside the legal %" PRId64 " to %" PRId64,
+                               min, max);
         return range_wrong(fault, item, length,
                            "reaches %" PRId64 ", outside the legal %" PRId64 " to %" PRId64,
                            outside, min, max);
     }
     if (factor > 1 && first < 1)
-        return range_wrong(fault, item, length,
-                           "multiplies from %" PRId64 "; start at 1 or more", first);
+        return range_wrong(fault, item, length, "multiplies from %" PRId64 "; start at 1 or more",
+                           first);
 
     int64_t points = 1;
     if (factor > 1) {
@@ -593,8 +598,10 @@ static llmperf_status set_quantity(const target *to, const char *value, const un
         scale = find_unit(units, "B");
     if (!scale) {
         if (is_number && row->kind == OPTION_BYTES && counts_bits(name))
-            append(legal, sizeof legal, "bytes, and '%.32s' counts bits; write B, kB, MB, GB, TB, "
-                   "KiB, MiB, GiB or TiB", name);
+            append(legal, sizeof legal,
+                   "bytes, and '%.32s' counts bits; write B, kB, MB, GB, TB, "
+                   "KiB, MiB, GiB or TiB",
+                   name);
         else if (is_number && row->kind == OPTION_BYTES && *name)
             append(legal, sizeof legal, "bytes in B, kB, MB, GB, TB, KiB, MiB, GiB or TiB");
         else if (is_number && row->kind == OPTION_TIME && *name)
@@ -988,8 +995,8 @@ llmperf_status option_parse(const option_command *command, int argc, char **argv
         return LLMPERF_OK;
     }
 
-    parser p = {.command = command, .argc = argc, .argv = argv, .arguments = arguments,
-                .error = error};
+    parser p = {
+        .command = command, .argc = argc, .argv = argv, .arguments = arguments, .error = error};
     int most = command->max_positionals < OPTION_MAX_POSITIONALS ? command->max_positionals
                                                                  : OPTION_MAX_POSITIONALS;
     bool ended = false;

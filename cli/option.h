@@ -39,38 +39,40 @@ typedef enum option_kind {
 } option_kind;
 
 typedef struct option {
-    const char *name;            /* long name without dashes */
-    char letter;                 /* short name, or 0 */
+    const char *name; /* long name without dashes */
+    char letter;      /* short name, or 0 */
     option_kind kind;
-    size_t offset;               /* where the value goes in the argument struct */
-    size_t given_offset;         /* where a bool "was given" goes; OPTION_NOWHERE = nowhere */
-    const char *metavar;         /* "N", "FILE" ...; NULL = a word that suits the kind */
-    const char *help;            /* one line, lower case, no full stop */
-    double min, max;             /* inclusive, in SI units; both 0 = any (time, bytes and price then
+    size_t offset;              /* where the value goes in the argument struct */
+    size_t given_offset;        /* where a bool "was given" goes; OPTION_NOWHERE = nowhere */
+    const char *metavar;        /* "N", "FILE" ...; NULL = a word that suits the kind */
+    const char *help;           /* one line, lower case, no full stop */
+    double min, max;            /* inclusive, in SI units; both 0 = any (time, bytes and price then
                                     refuse negatives); one end may be -INFINITY or INFINITY */
-    const char *const *choices;  /* CHOICE and WORDS: NULL-terminated words */
-    const char *default_text;    /* shown in help as [default: ...]; NULL = none */
-    const char *group;           /* help heading without colon; NULL = "Options" */
+    const char *const *choices; /* CHOICE and WORDS: NULL-terminated words */
+    const char *default_text;   /* shown in help as [default: ...]; NULL = none */
+    const char *group;          /* help heading without colon; NULL = "Options" */
 } option;
 
 #define OPTION_NOWHERE ((size_t)-1)
 
 /* The field types that a kind may write to, as _Generic associations. */
-#define OPTION_FIELD_FLAG bool: 1
-#define OPTION_FIELD_YESNO int: 1
-#define OPTION_FIELD_INT64 int64_t: 1
-#define OPTION_FIELD_DOUBLE double: 1
-#define OPTION_FIELD_TIME double: 1
-#define OPTION_FIELD_BYTES double: 1
-#define OPTION_FIELD_PRICE double: 1
-#define OPTION_FIELD_TEXT const char *: 1
-#define OPTION_FIELD_CHOICE int: 1, unsigned: 1
-#define OPTION_FIELD_RANGE const char *: 1
-#define OPTION_FIELD_WORDS const char *: 1
+#define OPTION_FIELD_FLAG bool : 1
+#define OPTION_FIELD_YESNO int : 1
+#define OPTION_FIELD_INT64                                                                         \
+    int64_t:                                                                                       \
+    1
+#define OPTION_FIELD_DOUBLE double : 1
+#define OPTION_FIELD_TIME double : 1
+#define OPTION_FIELD_BYTES double : 1
+#define OPTION_FIELD_PRICE double : 1
+#define OPTION_FIELD_TEXT const char * : 1
+#define OPTION_FIELD_CHOICE int : 1, unsigned : 1
+#define OPTION_FIELD_RANGE const char * : 1
+#define OPTION_FIELD_WORDS const char * : 1
 
 /* offsetof, refused by the compiler (array of negative size) when the field has a wrong type. */
 #define OPTION_OFFSET(type, field, types)                                                          \
-    (offsetof(type, field) + sizeof(char[_Generic(((type *)0)->field, types, default: -1)]) - 1)
+    (offsetof(type, field) + sizeof(char[_Generic(((type *)0)->field, types, default : -1)]) - 1)
 
 /* A row; the variable part holds at least one designated initialiser, such as .group. */
 #define OPTION_ROW(type, field, row_kind, long_name, short_name, value_name, text, ...)            \

@@ -26,7 +26,10 @@ llmperf_dtype vector_dtype_of(const llmperf_hw *hw)
     return LLMPERF_DTYPE_NONE;
 }
 
-int64_t llmperf_mean_context(int64_t prompt, int64_t generate) { return prompt + generate / 2; }
+int64_t llmperf_mean_context(int64_t prompt, int64_t generate)
+{
+    return prompt + generate / 2;
+}
 
 static void fill_defaults(const llmperf_model *model, llmperf_workload *w)
 {
@@ -119,7 +122,8 @@ bool tp_is_legal(const llmperf_model *model, int64_t tp)
         if (layer->mla.heads % tp != 0)
             return false;
         /* Mamba's inner width is one head to split; the others split by heads */
-        int64_t split = layer->ssm.kind == LLMPERF_SSM_MAMBA ? layer->ssm.head_dim : layer->ssm.heads;
+        int64_t split =
+            layer->ssm.kind == LLMPERF_SSM_MAMBA ? layer->ssm.head_dim : layer->ssm.heads;
         if (split % tp != 0)
             return false;
         if (layer->ssm.groups > 0 && layer->ssm.groups % tp != 0 && tp % layer->ssm.groups != 0)
@@ -148,11 +152,11 @@ static llmperf_status check_tp(const llmperf_model *model, const llmperf_hw *hw,
                 used += (size_t)snprintf(legal + used, sizeof legal - used, "%s%lld",
                                          used ? ", " : "", (long long)t);
         if (kv_heads > 0)
-            return llmperf_fail(error, LLMPERF_E_USAGE,
-                                "tp is %lld, which does not divide the %lld heads and %lld KV heads "
-                                "of %s; %s is allowed",
-                                (long long)tp, (long long)heads, (long long)kv_heads, model->name,
-                                legal);
+            return llmperf_fail(
+                error, LLMPERF_E_USAGE,
+                "tp is %lld, which does not divide the %lld heads and %lld KV heads "
+                "of %s; %s is allowed",
+                (long long)tp, (long long)heads, (long long)kv_heads, model->name, legal);
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "tp is %lld, which does not divide the heads of %s; %s is allowed",
                             (long long)tp, model->name, legal);
@@ -205,9 +209,8 @@ static void note_widened(llmperf_case *c, const char *what, llmperf_dtype a, llm
         return;
     if (llmperf_dtype_bits(chosen) > 16 && llmperf_dtype_bits(a) <= 16 &&
         llmperf_dtype_bits(b) <= 16)
-        llmperf_note(&c->notes,
-                     "%s compute in %s: %s has no 16-bit peak that holds %s and %s%s", what,
-                     llmperf_dtype_name(chosen), c->hw->name, llmperf_dtype_name(a),
+        llmperf_note(&c->notes, "%s compute in %s: %s has no 16-bit peak that holds %s and %s%s",
+                     what, llmperf_dtype_name(chosen), c->hw->name, llmperf_dtype_name(a),
                      llmperf_dtype_name(b),
                      c->hw->peak_flop_per_s[LLMPERF_DTYPE_FP16] > 0 &&
                              (a == LLMPERF_DTYPE_BF16 || b == LLMPERF_DTYPE_BF16)
@@ -309,12 +312,13 @@ llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *mo
         w->weight_dtype = main_weight_dtype(model);
     status = resolve_weights(hw, model, NULL, asked, w->act_dtype, &c.outside, error);
     for (int i = 0; i < model->layer_kind_count && status == LLMPERF_OK; i++)
-        status = resolve_weights(hw, model, &model->layers[i], asked, w->act_dtype, &c.layer[i],
-                                 error);
+        status =
+            resolve_weights(hw, model, &model->layers[i], asked, w->act_dtype, &c.layer[i], error);
     if (status == LLMPERF_OK)
         status = choose(hw, "a KV cache", w->kv_dtype, w->act_dtype, &c.attention_dtype, error);
     if (status == LLMPERF_OK) /* index keys and queries are fp8, or what holds it */
-        status = choose(hw, "an index", LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_FP8, &c.index_dtype, error);
+        status =
+            choose(hw, "an index", LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_FP8, &c.index_dtype, error);
     if (status != LLMPERF_OK)
         return status;
     c.vector_dtype = (uint8_t)vector_dtype_of(hw);

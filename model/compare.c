@@ -162,8 +162,7 @@ static void put_summary(sink *s, const llmperf_compare_summary *m)
     sink_end_object(s);
 }
 
-static llmperf_status record(FILE *out, bool csv, const llmperf_comparison *c,
-                             llmperf_error *error)
+static llmperf_status record(FILE *out, bool csv, const llmperf_comparison *c, llmperf_error *error)
 {
     sink s;
     llmperf_compare_summary summary;
@@ -241,8 +240,8 @@ static char *percent(double fraction, bool sign, char *buffer)
 
 static void page_rows(page *p, const llmperf_comparison *c)
 {
-    static const char *const headings[] = {"", ">measured", ">predicted", ">interval",
-                                           ">error", ">roofline"};
+    static const char *const headings[] = {"",          ">measured", ">predicted",
+                                           ">interval", ">error",    ">roofline"};
     page_table(p, 6, headings);
     for (int i = 0; i < c->row_count; i++) {
         const llmperf_compare_row *r = &c->row[i];
@@ -264,8 +263,8 @@ static void page_rows(page *p, const llmperf_comparison *c)
 
 static llmperf_status page_summary(page *p, const llmperf_comparison *c, llmperf_error *error)
 {
-    static const char *const headings[] = {"errors by group", ">n",       ">mean",
-                                           ">median",         ">90 %",    ">bias",
+    static const char *const headings[] = {"errors by group", ">n",        ">mean",
+                                           ">median",         ">90 %",     ">bias",
                                            ">covered",        ">roofline", ">constant"};
     llmperf_status status = LLMPERF_OK;
     int groups = 0;
@@ -297,15 +296,16 @@ static llmperf_status page_summary(page *p, const llmperf_comparison *c, llmperf
     return status;
 }
 
-llmperf_status llmperf_write_comparison(FILE *out, const char *format,
-                                        const llmperf_comparison *c, const char *title,
-                                        const llmperf_text_style *style, llmperf_error *error)
+llmperf_status llmperf_write_comparison(FILE *out, const char *format, const llmperf_comparison *c,
+                                        const char *title, const llmperf_text_style *style,
+                                        llmperf_error *error)
 {
     bool csv = format && strcmp(format, "csv") == 0, json = format && strcmp(format, "json") == 0;
     bool md = format && strcmp(format, "md") == 0;
     if (format && !csv && !json && !md && strcmp(format, "text") != 0)
         return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "format '%s' is not known here; text, json, csv, md are allowed", format);
+                            "format '%s' is not known here; text, json, csv, md are allowed",
+                            format);
     if (csv || json)
         return record(out, csv, c, error);
     page p;

@@ -79,8 +79,8 @@ llmperf_params llmperf_model_params(const llmperf_model *model)
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
         params.total += params.by_class[i];
     params.active = params.total - idle;
-    params.embedding = model->vocab * model->embedding_dim +
-                       model->position_embeddings * model->hidden;
+    params.embedding =
+        model->vocab * model->embedding_dim + model->position_embeddings * model->hidden;
     return params;
 }
 
@@ -177,8 +177,8 @@ double llmperf_kv_bytes(const llmperf_case *c, int64_t batch, int64_t tokens)
     int64_t blocks = ceil_div(tokens, c->workload.kv_block);
     double held = (double)blocks * (double)c->workload.kv_block;
     int64_t tp = c->workload.tp;
-    return (double)batch * (kv_values(c->model, tp, held) * c->kv_bytes_per +
-                            index_bytes(c->model, tp, held));
+    return (double)batch *
+           (kv_values(c->model, tp, held) * c->kv_bytes_per + index_bytes(c->model, tp, held));
 }
 
 double llmperf_state_bytes(const llmperf_case *c, int64_t batch)

@@ -265,9 +265,10 @@ static void move_ratio(const llmperf_calib *calib, double z, llmperf_calib *ret_
     for (int i = 0; i < calib->entry_count; i++) {
         llmperf_calib_entry *e = &ret_calib->entry[i];
         double ec = e->param[LLMPERF_PARAM_COMPUTE], em = e->param[LLMPERF_PARAM_MEMORY];
-        double variance = e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] / (ec * ec) +
-                          e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] / (em * em) -
-                          2 * e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] / (ec * em);
+        double variance =
+            e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] / (ec * ec) +
+            e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] / (em * em) -
+            2 * e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] / (ec * em);
         double factor = exp(z / 2 * sqrt(fmax(variance, 0)));
         e->param[LLMPERF_PARAM_COMPUTE] *= factor;
         e->param[LLMPERF_PARAM_MEMORY] /= factor;

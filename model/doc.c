@@ -761,16 +761,24 @@ static llmperf_status take_event(yaml_reader *reader, const yaml_event_t *event,
             return doc_build_fail(builder, place_of(event->start_mark),
                                   "a second document starts; one document in a file is allowed");
         return LLMPERF_OK;
-    case YAML_DOCUMENT_END_EVENT: return check_rest(reader, event, ret_done);
-    case YAML_ALIAS_EVENT: return take_alias(builder, event);
-    case YAML_SCALAR_EVENT: return take_scalar(reader, event);
+    case YAML_DOCUMENT_END_EVENT:
+        return check_rest(reader, event, ret_done);
+    case YAML_ALIAS_EVENT:
+        return take_alias(builder, event);
+    case YAML_SCALAR_EVENT:
+        return take_scalar(reader, event);
     case YAML_SEQUENCE_START_EVENT:
-    case YAML_MAPPING_START_EVENT: return take_open(builder, event);
+    case YAML_MAPPING_START_EVENT:
+        return take_open(builder, event);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT: return doc_build_close(builder);
-    case YAML_STREAM_END_EVENT: *ret_done = true; return LLMPERF_OK;
+    case YAML_MAPPING_END_EVENT:
+        return doc_build_close(builder);
+    case YAML_STREAM_END_EVENT:
+        *ret_done = true;
+        return LLMPERF_OK;
     case YAML_NO_EVENT:
-    case YAML_STREAM_START_EVENT: return LLMPERF_OK;
+    case YAML_STREAM_START_EVENT:
+        return LLMPERF_OK;
     }
     return LLMPERF_OK;
 }
@@ -1005,16 +1013,23 @@ typedef enum number_form {
 static const char *form_reason(number_form form)
 {
     switch (form) {
-    case NUMBER_UNDERSCORE: return " with '_' between the digits";
-    case NUMBER_HEX: return " in hexadecimal";
-    case NUMBER_OCTAL: return " in octal";
-    case NUMBER_BINARY: return " in binary";
-    case NUMBER_LEADING_ZERO: return " with a leading zero, which some readers take for octal";
-    case NUMBER_COMMA: return " with a comma among the digits";
+    case NUMBER_UNDERSCORE:
+        return " with '_' between the digits";
+    case NUMBER_HEX:
+        return " in hexadecimal";
+    case NUMBER_OCTAL:
+        return " in octal";
+    case NUMBER_BINARY:
+        return " in binary";
+    case NUMBER_LEADING_ZERO:
+        return " with a leading zero, which some readers take for octal";
+    case NUMBER_COMMA:
+        return " with a comma among the digits";
     case NUMBER_NONE:
     case NUMBER_INTEGER:
     case NUMBER_DECIMAL:
-    case NUMBER_NOT_FINITE: break;
+    case NUMBER_NOT_FINITE:
+        break;
     }
     return "";
 }
@@ -1272,10 +1287,12 @@ llmperf_status doc_int64(const doc *document, const doc_node *node, int64_t min,
         return refuse(document, node, form_reason(form), allowed, error);
     int64_t value = 0;
     switch (exact_integer(node->text, &value)) {
-    case EXACT_NOT_WHOLE: return refuse(document, node, ", which is not whole", allowed, error);
+    case EXACT_NOT_WHOLE:
+        return refuse(document, node, ", which is not whole", allowed, error);
     case EXACT_TOO_LARGE:
         return refuse(document, node, ", too large to count exactly", allowed, error);
-    case EXACT_OK: break;
+    case EXACT_OK:
+        break;
     }
     if (value < min || value > max)
         return refuse(document, node, "", allowed, error);

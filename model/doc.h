@@ -30,14 +30,14 @@ typedef struct doc_node doc_node;
 
 struct doc_node {
     doc_kind kind;
-    int line, column;     /* 1-based position of the node's first character */
-    bool quoted;          /* scalar: written in quotes, so it is text and never a number or null */
-    bool used;            /* map entry's value: some reader asked for it (doc_get marks it) */
-    const char *text;     /* scalar: NUL-terminated UTF-8; embedded NUL is refused at load */
-    const char *key;      /* the key under which the parent map holds this node; NULL elsewhere */
+    int line, column; /* 1-based position of the node's first character */
+    bool quoted;      /* scalar: written in quotes, so it is text and never a number or null */
+    bool used;        /* map entry's value: some reader asked for it (doc_get marks it) */
+    const char *text; /* scalar: NUL-terminated UTF-8; embedded NUL is refused at load */
+    const char *key;  /* the key under which the parent map holds this node; NULL elsewhere */
     int key_line, key_column;
-    size_t count;         /* map: entries; sequence: items */
-    doc_node *first;      /* first child; children are chained by next, in file order */
+    size_t count;    /* map: entries; sequence: items */
+    doc_node *first; /* first child; children are chained by next, in file order */
     doc_node *next;
 };
 

@@ -14,15 +14,15 @@ llmperf_dtype vector_dtype_of(const llmperf_hw *hw);
 /* What the operators of one predicted time add up to, per calibration entry. */
 typedef struct interval_sum {
     double time_s;
-    double bound_s; /* of operators without a fit */
+    double bound_s;                                                /* of operators without a fit */
     double vector[LLMPERF_CALIB_ENTRIES_MAX][LLMPERF_PARAM_COUNT]; /* sum of t d(log t)/dp */
     double linear[LLMPERF_CALIB_ENTRIES_MAX], square[LLMPERF_CALIB_ENTRIES_MAX]; /* of t, t^2 */
 } interval_sum;
 
 /* Adds op->repeat x `times` launches of an operator; the case has a calibration. */
 void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op, double times);
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib,
-                             double confidence, double spread);
+llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib, double confidence,
+                             double spread);
 
 /* z with P(|N(0,1)| < z) = confidence. */
 double normal_quantile(double confidence);
@@ -34,8 +34,8 @@ typedef struct emitter {
     const llmperf_case *c;
     const llmperf_segment *segments;
     int segment_count;
-    double tokens;    /* T: query tokens of all segments */
-    double sequences; /* of all segments */
+    double tokens;                       /* T: query tokens of all segments */
+    double sequences;                    /* of all segments */
     const llmperf_case_weights *weights; /* of the layer being emitted, or the model's own */
     llmperf_op *ops;
     int count;
@@ -93,7 +93,10 @@ static inline int64_t kv_heads_per_device(int64_t kv_heads, int64_t tp)
     return kv_heads / tp > 1 ? kv_heads / tp : 1;
 }
 
-static inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
 
 /* Both head counts divide among tp devices (or KV heads are replicated evenly). */
 bool tp_is_legal(const llmperf_model *model, int64_t tp);

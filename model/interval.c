@@ -50,8 +50,8 @@ double normal_quantile(double confidence)
     return high;
 }
 
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib,
-                             double confidence, double spread)
+llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib, double confidence,
+                             double spread)
 {
     double variance = 0;
     for (int e = 0; e < calib->entry_count; e++) {

@@ -77,11 +77,9 @@ llmperf_regime segment_regime(const llmperf_segment *s)
     return s->past == 0 ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_EXTEND;
 }
 
-llmperf_op *emit_attention_op(emitter *e, llmperf_op_id id, double repeat,
-                              const llmperf_segment *s)
+llmperf_op *emit_attention_op(emitter *e, llmperf_op_id id, double repeat, const llmperf_segment *s)
 {
-    llmperf_op *op =
-        emit_op(e, id, LLMPERF_KIND_ATTENTION, LLMPERF_GROUP_ATTENTION, repeat);
+    llmperf_op *op = emit_op(e, id, LLMPERF_KIND_ATTENTION, LLMPERF_GROUP_ATTENTION, repeat);
     op->regime = (uint8_t)segment_regime(s);
     op->dtype = e->c->attention_dtype;
     op->sequences = (double)s->sequences;
@@ -246,7 +244,10 @@ static double attention_kv_values(const llmperf_layer *layer, int64_t tp, double
            (double)(a->head_dim + a->value_dim);
 }
 
-static bool attention_present(const llmperf_layer *layer) { return layer->attention.heads > 0; }
+static bool attention_present(const llmperf_layer *layer)
+{
+    return layer->attention.heads > 0;
+}
 
 const layer_kind LAYER_ATTENTION = {
     .name = "attention",

@@ -5,7 +5,10 @@
  */
 #include "internal.h"
 
-double index_limit(const llmperf_layer *layer) { return (double)layer->index.top_k; }
+double index_limit(const llmperf_layer *layer)
+{
+    return (double)layer->index.top_k;
+}
 
 void emit_index(emitter *e, const llmperf_layer *layer, double q_input)
 {

@@ -8,7 +8,10 @@
 
 #include "internal.h"
 
-static double latent(const llmperf_mla *m) { return (double)(m->kv_rank + m->rope_dim); }
+static double latent(const llmperf_mla *m)
+{
+    return (double)(m->kv_rank + m->rope_dim);
+}
 
 /* Tokens that one sequence's queries read: all, or the indexer's choice. */
 static double keys_of(const llmperf_layer *layer, double query, double past)
@@ -136,7 +139,10 @@ static double mla_kv_values(const llmperf_layer *layer, int64_t tp, double token
     return tokens * latent(&layer->mla);
 }
 
-static bool mla_present(const llmperf_layer *layer) { return layer->mla.heads > 0; }
+static bool mla_present(const llmperf_layer *layer)
+{
+    return layer->mla.heads > 0;
+}
 
 const layer_kind LAYER_MLA = {
     .name = "mla",

@@ -32,7 +32,10 @@ static void count_mlp(const llmperf_model *model, const llmperf_layer *layer, in
         layer->count * ((m->up_bias ? up : 0) + (m->down_bias ? model->hidden : 0));
 }
 
-static bool mlp_present(const llmperf_layer *layer) { return layer->mlp.ffn > 0; }
+static bool mlp_present(const llmperf_layer *layer)
+{
+    return layer->mlp.ffn > 0;
+}
 
 const layer_kind LAYER_MLP = {
     .name = "mlp",

@@ -104,8 +104,8 @@ static void count_moe(const llmperf_model *model, const llmperf_layer *layer, in
     int64_t up = m->gated ? 2 : 1;
     sum->by_class[LLMPERF_WEIGHT_EXPERTS] += layer->count * m->experts * width * f * (up + 1);
     sum->by_class[LLMPERF_WEIGHT_SHARED] +=
-        layer->count * (h * shared * (up + 1) + (m->latent > 0 ? 2 * h * width : 0) +
-                        (m->shared_gate ? h : 0));
+        layer->count *
+        (h * shared * (up + 1) + (m->latent > 0 ? 2 * h * width : 0) + (m->shared_gate ? h : 0));
     sum->by_class[LLMPERF_WEIGHT_ROUTER] += layer->count * h * m->experts;
     int64_t other = m->router_bias ? m->experts : 0;
     if (m->expert_bias)
@@ -113,7 +113,10 @@ static void count_moe(const llmperf_model *model, const llmperf_layer *layer, in
     sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * other;
 }
 
-static bool moe_present(const llmperf_layer *layer) { return layer->moe.experts > 0; }
+static bool moe_present(const llmperf_layer *layer)
+{
+    return layer->moe.experts > 0;
+}
 
 const layer_kind LAYER_MOE = {
     .name = "moe",

@@ -10,13 +10,13 @@ enum { STATE_BYTES = 4, CONV_BYTES = 2 }; /* states are kept in fp32, convolutio
 
 /* Widths on one of tp devices. */
 typedef struct widths {
-    int64_t inner;   /* heads x head_dim: values */
-    int64_t keys;    /* groups x state: one of B and C, or of q and k */
+    int64_t inner; /* heads x head_dim: values */
+    int64_t keys;  /* groups x state: one of B and C, or of q and k */
     int64_t heads;
-    int64_t in;      /* columns of the input projection */
-    int64_t conv;    /* channels of the convolution */
-    int64_t state;   /* values of the recurrent state */
-    int64_t steps;   /* step sizes, decays and betas that the scan reads for each token */
+    int64_t in;    /* columns of the input projection */
+    int64_t conv;  /* channels of the convolution */
+    int64_t state; /* values of the recurrent state */
+    int64_t steps; /* step sizes, decays and betas that the scan reads for each token */
     double flop_per_state_value;
 } widths;
 
@@ -25,8 +25,8 @@ static widths widths_of(const llmperf_ssm *s, int64_t tp)
     widths w = {.heads = ceil_div(s->heads, tp)};
     int64_t groups = kv_heads_per_device(s->groups, tp);
     /* Mamba's single "head" is a width: it is split like one */
-    w.inner = s->kind == LLMPERF_SSM_MAMBA ? ceil_div(s->heads * s->head_dim, tp)
-                                           : w.heads * s->head_dim;
+    w.inner =
+        s->kind == LLMPERF_SSM_MAMBA ? ceil_div(s->heads * s->head_dim, tp) : w.heads * s->head_dim;
     w.keys = groups * s->state;
     w.flop_per_state_value = 5; /* decay, outer product and sum, product with C and sum */
     switch (s->kind) {
@@ -101,16 +101,16 @@ static void emit_ssm(emitter *e, const llmperf_layer *layer)
     emit_gemm(e, LLMPERF_OP_SSM_IN, LLMPERF_WEIGHT_SSM, t, (double)w.in, h, repeat);
     if (w.conv > 0) { /* a product and a sum per tap, then the activation (4) */
         double values = t * (double)w.conv;
-        llmperf_op *op = emit_elementwise(e, LLMPERF_OP_SSM_CONV,
-                                          values * (2 * (double)s->conv + 4), values, values,
-                                          (double)(w.conv * s->conv), repeat);
+        llmperf_op *op =
+            emit_elementwise(e, LLMPERF_OP_SSM_CONV, values * (2 * (double)s->conv + 4), values,
+                             values, (double)(w.conv * s->conv), repeat);
         op->kv_read_bytes = e->sequences * conv_tail(s, &w) * CONV_BYTES;
         op->kv_write_bytes = op->kv_read_bytes;
         sum_bytes(op);
     }
     if (s->kind == LLMPERF_SSM_MAMBA) { /* B, C and the low-rank step, then the step itself */
-        emit_gemm(e, LLMPERF_OP_SSM_DT, LLMPERF_WEIGHT_SSM, t,
-                  (double)(s->dt_rank + 2 * s->state), inner, repeat);
+        emit_gemm(e, LLMPERF_OP_SSM_DT, LLMPERF_WEIGHT_SSM, t, (double)(s->dt_rank + 2 * s->state),
+                  inner, repeat);
         emit_gemm(e, LLMPERF_OP_SSM_DT, LLMPERF_WEIGHT_SSM, t, inner, (double)s->dt_rank, repeat);
     } else if (s->kind == LLMPERF_SSM_KDA) {
         emit_gemm(e, LLMPERF_OP_SSM_DT, LLMPERF_WEIGHT_SSM, t, inner, (double)s->head_dim, repeat);
@@ -118,7 +118,8 @@ static void emit_ssm(emitter *e, const llmperf_layer *layer)
     for (int i = 0; i < e->segment_count; i++)
         emit_scan(e, layer, &e->segments[i], &w);
     /* gate: activation, product, and the norm of the result where there is one */
-    emit_elementwise(e, LLMPERF_OP_SSM_GATE, 8 * t * inner, 2 * t * inner, t * inner, inner, repeat);
+    emit_elementwise(e, LLMPERF_OP_SSM_GATE, 8 * t * inner, 2 * t * inner, t * inner, inner,
+                     repeat);
     emit_gemm(e, LLMPERF_OP_SSM_OUT, LLMPERF_WEIGHT_SSM, t, h, inner, repeat);
 }
 
@@ -163,7 +164,10 @@ static double ssm_state_bytes(const llmperf_layer *layer, int64_t tp)
     return (double)w.state * STATE_BYTES + conv_tail(&layer->ssm, &w) * CONV_BYTES;
 }
 
-static bool ssm_present(const llmperf_layer *layer) { return layer->ssm.kind != LLMPERF_SSM_NONE; }
+static bool ssm_present(const llmperf_layer *layer)
+{
+    return layer->ssm.kind != LLMPERF_SSM_NONE;
+}
 
 const layer_kind LAYER_SSM = {
     .name = "ssm",

@@ -3,11 +3,7 @@
 #include "internal.h"
 
 const layer_kind *const LAYER_KINDS[] = {
-    &LAYER_ATTENTION,
-    &LAYER_MLA,
-    &LAYER_SSM,
-    &LAYER_MLP,
-    &LAYER_MOE,
+    &LAYER_ATTENTION, &LAYER_MLA, &LAYER_SSM, &LAYER_MLP, &LAYER_MOE,
 };
 
 const int LAYER_KIND_COUNT = sizeof LAYER_KINDS / sizeof *LAYER_KINDS;

@@ -71,10 +71,21 @@ static const char *const BOUND_NAMES[LLMPERF_BOUND_COUNT] = {
 };
 
 static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
-    "compute_efficiency", "memory_efficiency", "launch_s",        "serial_s",
-    "work_item_s",        "norm",              "link_efficiency", "hop_s",
-    "fill_depth",         "score_channels",    "tile_padding",    "settle",
-    "input_passes",       "loop_s",            "head_s",
+    "compute_efficiency",
+    "memory_efficiency",
+    "launch_s",
+    "serial_s",
+    "work_item_s",
+    "norm",
+    "link_efficiency",
+    "hop_s",
+    "fill_depth",
+    "score_channels",
+    "tile_padding",
+    "settle",
+    "input_passes",
+    "loop_s",
+    "head_s",
 };
 
 const char *llmperf_op_name(llmperf_op_id id)

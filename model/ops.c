@@ -65,8 +65,7 @@ void emit_norm(emitter *e, llmperf_op_id id, double rows, double width, double r
 void emit_residual(emitter *e, double repeat)
 {
     double values = e->tokens * (double)e->c->model->hidden;
-    llmperf_op *op =
-        emit_elementwise(e, LLMPERF_OP_RESIDUAL, values, values, values, 0, repeat);
+    llmperf_op *op = emit_elementwise(e, LLMPERF_OP_RESIDUAL, values, values, values, 0, repeat);
     op->launches = 0;
 }
 
@@ -76,8 +75,7 @@ void emit_collective(emitter *e, llmperf_op_id id, llmperf_collective collective
     double devices = (double)e->c->workload.tp;
     if (devices <= 1)
         return;
-    llmperf_op *op =
-        emit_op(e, id, LLMPERF_KIND_COLLECTIVE, LLMPERF_GROUP_OTHER, repeat);
+    llmperf_op *op = emit_op(e, id, LLMPERF_KIND_COLLECTIVE, LLMPERF_GROUP_OTHER, repeat);
     op->collective = (uint8_t)collective;
     op->devices = e->c->workload.tp;
     double rounds = collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
@@ -158,12 +156,11 @@ static void emit_head(emitter *e)
         emit_norm(e, LLMPERF_OP_NORM, e->tokens, h, 1);
     if (rows == 0) /* a chunk that ends no prompt needs no logits */
         return;
-    llmperf_weight_class weights =
-        model->tied ? LLMPERF_WEIGHT_EMBEDDING : LLMPERF_WEIGHT_HEAD;
+    llmperf_weight_class weights = model->tied ? LLMPERF_WEIGHT_EMBEDDING : LLMPERF_WEIGHT_HEAD;
     if (model->embedding_dim != model->hidden)
         emit_gemm(e, LLMPERF_OP_HEAD_PROJECT, LLMPERF_WEIGHT_EMBEDDING, rows, width, h, 1);
-    emit_gemm(e, LLMPERF_OP_LM_HEAD, weights, rows,
-              (double)ceil_div(model->vocab, c->workload.tp), width, 1);
+    emit_gemm(e, LLMPERF_OP_LM_HEAD, weights, rows, (double)ceil_div(model->vocab, c->workload.tp),
+              width, 1);
     emit_collective(e, LLMPERF_OP_COMM_LOGITS, LLMPERF_COLLECTIVE_ALL_GATHER,
                     rows * (double)model->vocab * c->act_bytes_per, 1);
 }
@@ -253,8 +250,7 @@ int llmperf_step(const llmperf_case *c, const llmperf_segment *segments, int seg
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_total sum = {0};
-    int count =
-        step_add(c, segments, segment_count, 1, ret_ops ? ret_ops : ops, ret_times, &sum);
+    int count = step_add(c, segments, segment_count, 1, ret_ops ? ret_ops : ops, ret_times, &sum);
     if (ret_total)
         *ret_total = sum;
     return count;
@@ -323,14 +319,14 @@ void llmperf_prefill_steps(const llmperf_case *c, int64_t batch, int64_t chunk,
     llmperf_segment segments[LLMPERF_SEGMENTS_MAX];
     for (int64_t i = 0; i < distinct; i++) {
         int64_t times = full_steps / period + (i < full_steps % period);
-        int count = chunk_segments(i * chunk, chunk, fresh, cached, c->workload.logits_all,
-                                   segments);
+        int count =
+            chunk_segments(i * chunk, chunk, fresh, cached, c->workload.logits_all, segments);
         visit(segments, count, (double)times, context);
     }
     int64_t rest = total - full_steps * chunk;
     if (rest > 0) {
-        int count = chunk_segments(full_steps * chunk, rest, fresh, cached,
-                                   c->workload.logits_all, segments);
+        int count = chunk_segments(full_steps * chunk, rest, fresh, cached, c->workload.logits_all,
+                                   segments);
         visit(segments, count, 1, context);
     }
 }

@@ -338,8 +338,8 @@ char *human_time(double seconds, char *buffer)
     char number[HUMAN_MAX];
     if (seconds >= 599.5) {
         bool hours = seconds >= 7200;
-        snprintf(buffer, HUMAN_MAX, "%.16s %s",
-                 human_number(seconds / (hours ? 3600 : 60), number), hours ? "h" : "min");
+        snprintf(buffer, HUMAN_MAX, "%.16s %s", human_number(seconds / (hours ? 3600 : 60), number),
+                 hours ? "h" : "min");
         return buffer;
     }
     return scaled(seconds * 1e9, small, 1000, buffer);

@@ -41,12 +41,12 @@ void page_end_table(page *p);
 /* ---- numbers for people; each fills and returns buffer -------------------------------------------- */
 
 enum { HUMAN_MAX = 32 };
-char *human_time(double seconds, char *buffer);          /* "4.83 ms" */
-char *human_bytes(double bytes, char *buffer);           /* "16.1 GB", decimal */
-char *human_count(double count, char *buffer);           /* "3,060", "1.2M" beyond a million */
-char *human_flop(double flop, char *buffer);             /* "1.31 TFLOP" */
-char *human_number(double value, char *buffer);          /* three significant digits */
-char *human_tokens(double tokens, char *buffer);         /* "7,600", "443k" */
+char *human_time(double seconds, char *buffer);            /* "4.83 ms" */
+char *human_bytes(double bytes, char *buffer);             /* "16.1 GB", decimal */
+char *human_count(double count, char *buffer);             /* "3,060", "1.2M" beyond a million */
+char *human_flop(double flop, char *buffer);               /* "1.31 TFLOP" */
+char *human_number(double value, char *buffer);            /* three significant digits */
+char *human_tokens(double tokens, char *buffer);           /* "7,600", "443k" */
 char *human_bar(double fraction, int width, char *buffer); /* "#####" */
 
 #endif

@@ -312,10 +312,11 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
     const int64_t most_steps = (int64_t)1 << 20;
     int64_t steps = (c->workload.prompt - c->workload.cached) / c->workload.chunk;
     if (steps > most_steps)
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "chunk %lld makes %lld steps of the prompt; a chunk for at most %lld is "
-                            "allowed",
-                            (long long)c->workload.chunk, (long long)steps, (long long)most_steps);
+        return llmperf_fail(
+            error, LLMPERF_E_USAGE,
+            "chunk %lld makes %lld steps of the prompt; a chunk for at most %lld is "
+            "allowed",
+            (long long)c->workload.chunk, (long long)steps, (long long)most_steps);
     llmperf_prediction *p = ret_prediction;
     memset(p, 0, sizeof *p);
     p->c = c;

@@ -15,20 +15,31 @@ typedef struct unit_row {
 } unit_row;
 
 static const unit_row UNITS[] = {
-    {QUANTITY_FLOP_PER_S, "FLOP/s", false}, {QUANTITY_FLOP_PER_S, "FLOPS", false},
-    {QUANTITY_FLOP_PER_S, "FLOPs", false},  {QUANTITY_FLOP_PER_S, "OP/s", false},
-    {QUANTITY_FLOP_PER_S, "OPS", false},    {QUANTITY_BYTES_PER_S, "B/s", false},
-    {QUANTITY_BYTES_PER_S, "b/s", true},    {QUANTITY_BYTES_PER_S, "bit/s", true},
-    {QUANTITY_BYTES_PER_S, "bps", true},    {QUANTITY_BYTES, "B", false},
-    {QUANTITY_BYTES, "b", true},            {QUANTITY_BYTES, "bit", true},
-    {QUANTITY_HZ, "Hz", false},             {QUANTITY_S, "s", false},
-    {QUANTITY_W, "W", false},               {QUANTITY_USD_PER_H, "USD/h", false},
+    {QUANTITY_FLOP_PER_S, "FLOP/s", false},
+    {QUANTITY_FLOP_PER_S, "FLOPS", false},
+    {QUANTITY_FLOP_PER_S, "FLOPs", false},
+    {QUANTITY_FLOP_PER_S, "OP/s", false},
+    {QUANTITY_FLOP_PER_S, "OPS", false},
+    {QUANTITY_BYTES_PER_S, "B/s", false},
+    {QUANTITY_BYTES_PER_S, "b/s", true},
+    {QUANTITY_BYTES_PER_S, "bit/s", true},
+    {QUANTITY_BYTES_PER_S, "bps", true},
+    {QUANTITY_BYTES, "B", false},
+    {QUANTITY_BYTES, "b", true},
+    {QUANTITY_BYTES, "bit", true},
+    {QUANTITY_HZ, "Hz", false},
+    {QUANTITY_S, "s", false},
+    {QUANTITY_W, "W", false},
+    {QUANTITY_USD_PER_H, "USD/h", false},
 };
 
 static const char *const EXAMPLES[] = {
-    [QUANTITY_FLOP_PER_S] = "989.4 TFLOP/s", [QUANTITY_BYTES_PER_S] = "3.35 TB/s",
-    [QUANTITY_BYTES] = "80 GB",              [QUANTITY_HZ] = "1.98 GHz",
-    [QUANTITY_S] = "3 us",                   [QUANTITY_W] = "700 W",
+    [QUANTITY_FLOP_PER_S] = "989.4 TFLOP/s",
+    [QUANTITY_BYTES_PER_S] = "3.35 TB/s",
+    [QUANTITY_BYTES] = "80 GB",
+    [QUANTITY_HZ] = "1.98 GHz",
+    [QUANTITY_S] = "3 us",
+    [QUANTITY_W] = "700 W",
     [QUANTITY_USD_PER_H] = "2.5 USD/h",
 };
 
@@ -42,15 +53,28 @@ typedef struct prefix_row {
 
 /* Binary ones first: "Ki" must not be read as "K". */
 static const prefix_row PREFIXES[] = {
-    {"Ki", 1024.0, 0},       {"Mi", 1048576.0, 0}, {"Gi", 1073741824.0, 0},
-    {"Ti", 1099511627776.0, 0}, {"k", 0, 3},       {"K", 0, 3},
-    {"M", 0, 6},             {"G", 0, 9},          {"T", 0, 12},
-    {"P", 0, 15},            {"E", 0, 18},         {"m", 0, -3},
-    {"u", 0, -6},            {"\xc2\xb5", 0, -6}, {"n", 0, -9},
+    {"Ki", 1024.0, 0},
+    {"Mi", 1048576.0, 0},
+    {"Gi", 1073741824.0, 0},
+    {"Ti", 1099511627776.0, 0},
+    {"k", 0, 3},
+    {"K", 0, 3},
+    {"M", 0, 6},
+    {"G", 0, 9},
+    {"T", 0, 12},
+    {"P", 0, 15},
+    {"E", 0, 18},
+    {"m", 0, -3},
+    {"u", 0, -6},
+    {"\xc2\xb5", 0, -6},
+    {"n", 0, -9},
     {"", 0, 0},
 };
 
-const char *quantity_example(quantity_kind kind) { return EXAMPLES[kind]; }
+const char *quantity_example(quantity_kind kind)
+{
+    return EXAMPLES[kind];
+}
 
 static const prefix_row *find_unit(const char *unit, quantity_kind kind, bool *ret_bits)
 {

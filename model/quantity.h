@@ -20,8 +20,7 @@ typedef enum quantity_kind {
  * Returns NULL, or what is wrong with the text (static storage): no number, no unit, another
  * unit ("a unit such as GB/s"), not finite.
  */
-const char *quantity_parse(const char *text, quantity_kind kind, double *ret_value,
-                           bool *ret_bits);
+const char *quantity_parse(const char *text, quantity_kind kind, double *ret_value, bool *ret_bits);
 
 /* A unit of the kind, for messages: "80 GB". */
 const char *quantity_example(quantity_kind kind);

@@ -191,10 +191,22 @@ static void pop(sink *s)
     fputc(s->is_array[s->depth] ? ']' : '}', s->out);
 }
 
-void sink_begin_object(sink *s, const char *key) { push(s, key, false); }
-void sink_end_object(sink *s) { pop(s); }
-void sink_begin_array(sink *s, const char *key) { push(s, key, true); }
-void sink_end_array(sink *s) { pop(s); }
+void sink_begin_object(sink *s, const char *key)
+{
+    push(s, key, false);
+}
+void sink_end_object(sink *s)
+{
+    pop(s);
+}
+void sink_begin_array(sink *s, const char *key)
+{
+    push(s, key, true);
+}
+void sink_end_array(sink *s)
+{
+    pop(s);
+}
 
 /* A value whose text is the same in both formats. */
 static void put_plain(sink *s, const char *key, const char *json, const char *csv)
@@ -232,7 +244,10 @@ void sink_bool(sink *s, const char *key, bool value)
     put_plain(s, key, text, text);
 }
 
-void sink_null(sink *s, const char *key) { put_plain(s, key, "null", ""); }
+void sink_null(sink *s, const char *key)
+{
+    put_plain(s, key, "null", "");
+}
 
 void sink_text(sink *s, const char *key, const char *value)
 {

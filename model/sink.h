@@ -16,7 +16,7 @@ typedef struct sink {
     FILE *out;
     bool csv;
     int depth;
-    bool filled[SINK_DEPTH_MAX];  /* this level has an entry already */
+    bool filled[SINK_DEPTH_MAX]; /* this level has an entry already */
     bool is_array[SINK_DEPTH_MAX];
     /* CSV: the path of the open objects, and the row being built */
     char path[SINK_PATH_MAX];

@@ -12,14 +12,15 @@
 #include "doc.h"
 #include "internal.h"
 
-static const char *const TOP_KEYS[] = {"schema", "name",   "hardware",   "device", "backend",
-                                       "date",   "conditions", "samples", "digest", "fits", NULL};
+static const char *const TOP_KEYS[] = {"schema",  "name", "hardware",   "device",
+                                       "backend", "date", "conditions", "samples",
+                                       "digest",  "fits", NULL};
 static const char *const CONDITION_KEYS[] = {"clock_hz", "power_w", "throttled", "contended", NULL};
-static const char *const FIT_KEYS[] = {
-    "kind",   "regime",     "dtype",  "stored",         "gemv",       "collective",
-    "devices", "library",   "version", "parameters",    "fitted",     "standard_error",
-    "covariance", "residual", "correlation", "remarks", "quality",    "range",
-    NULL};
+static const char *const FIT_KEYS[] = {"kind",       "regime",     "dtype",       "stored",
+                                       "gemv",       "collective", "devices",     "library",
+                                       "version",    "parameters", "fitted",      "standard_error",
+                                       "covariance", "residual",   "correlation", "remarks",
+                                       "quality",    "range",      NULL};
 static const char *const RANGE_KEYS[] = {"flop", "bytes", "time_s", NULL};
 static const char *const COLLECTIVES[] = {"", "all_reduce", "all_gather", NULL};
 
@@ -126,17 +127,29 @@ static int read_word(calib_reader *r, doc_node *node, const char *(*name)(int), 
     return -1;
 }
 
-static const char *kind_word(int i) { return llmperf_kind_name((llmperf_op_kind)i); }
-static const char *regime_word(int i) { return llmperf_regime_name((llmperf_regime)i); }
-static const char *param_word(int i) { return llmperf_param_name((llmperf_param)i); }
-static const char *collective_word(int i) { return COLLECTIVES[i]; }
+static const char *kind_word(int i)
+{
+    return llmperf_kind_name((llmperf_op_kind)i);
+}
+static const char *regime_word(int i)
+{
+    return llmperf_regime_name((llmperf_regime)i);
+}
+static const char *param_word(int i)
+{
+    return llmperf_param_name((llmperf_param)i);
+}
+static const char *collective_word(int i)
+{
+    return COLLECTIVES[i];
+}
 static const char *dtype_word(int i)
 {
     return i > 0 ? llmperf_dtype_name((llmperf_dtype)i) : NULL;
 }
 
-static void read_key_word(calib_reader *r, doc_node *map, const char *key,
-                          const char *(*name)(int), int count, uint8_t *ret_value)
+static void read_key_word(calib_reader *r, doc_node *map, const char *key, const char *(*name)(int),
+                          int count, uint8_t *ret_value)
 {
     doc_node *node = doc_get(map, key);
     int at = node ? read_word(r, node, name, count) : -1;
@@ -148,9 +161,10 @@ static void read_key(calib_reader *r, doc_node *map, llmperf_calib_key *key)
 {
     bool gemv = false;
     if (!doc_get(map, "kind"))
-        done(r, doc_fail(r->document, map, r->error,
-                         "kind is missing; gemm, attention, elementwise, gather, scan or collective "
-                         "is required"));
+        done(r,
+             doc_fail(r->document, map, r->error,
+                      "kind is missing; gemm, attention, elementwise, gather, scan or collective "
+                      "is required"));
     read_key_word(r, map, "kind", kind_word, LLMPERF_KIND_COUNT, &key->kind);
     read_key_word(r, map, "regime", regime_word, LLMPERF_REGIME_COUNT, &key->regime);
     read_key_word(r, map, "dtype", dtype_word, LLMPERF_DTYPE_COUNT, &key->dtype);
@@ -245,10 +259,11 @@ static void read_covariance(calib_reader *r, doc_node *list, llmperf_calib_entry
                 return;
     }
     if (!complete)
-        done(r, doc_fail(r->document, list, r->error,
-                         "covariance is not square; %d rows of %d numbers are allowed, one for each "
-                         "fitted parameter",
-                         count, count));
+        done(r,
+             doc_fail(r->document, list, r->error,
+                      "covariance is not square; %d rows of %d numbers are allowed, one for each "
+                      "fitted parameter",
+                      count, count));
     else if (!is_covariance(e, order, count))
         done(r, doc_fail(r->document, list, r->error,
                          "covariance is none: it must be symmetric, with variances from 0 and "
@@ -286,8 +301,9 @@ static void read_params(calib_reader *r, doc_node *map, llmperf_calib_entry *e)
     doc_node *params = doc_get(map, "parameters"), *fitted = doc_get(map, "fitted");
     doc_node *covariance = doc_get(map, "covariance"), *errors = doc_get(map, "standard_error");
     if (!params)
-        done(r, doc_fail(r->document, map, r->error, "parameters is missing; it is required, for "
-                                                     "example {compute_efficiency: 0.8}"));
+        done(r, doc_fail(r->document, map, r->error,
+                         "parameters is missing; it is required, for "
+                         "example {compute_efficiency: 0.8}"));
     else if (is_kind(r, params, DOC_MAP, "{compute_efficiency: 0.8}"))
         for (doc_node *node = params->first; node; node = node->next)
             read_param(r, node, e);
@@ -339,8 +355,8 @@ static void read_pair(calib_reader *r, doc_node *map, const char *key, double *r
         *ret_most = pair[1];
     }
     if (!two)
-        done(r, doc_fail(r->document, node, r->error,
-                         "%s is no range; [least, most] is allowed", key));
+        done(r, doc_fail(r->document, node, r->error, "%s is no range; [least, most] is allowed",
+                         key));
 }
 
 static void read_range(calib_reader *r, doc_node *map, llmperf_calib_quality *q)

@@ -183,8 +183,8 @@ static llmperf_status unknown(const name_list *list, const char *kind, const cha
     return llmperf_fail(error, LLMPERF_E_USAGE,
                         "no %s is named '%s'%s%s%s; a name from 'llmperf specs list %s' or a path "
                         "is allowed",
-                        what, name, near ? ", did you mean '" : "",
-                        near ? near : "", near ? "'?" : "", kind);
+                        what, name, near ? ", did you mean '" : "", near ? near : "",
+                        near ? "'?" : "", kind);
 }
 
 static llmperf_status find(const llmperf_spec_paths *paths, const char *kind, const char *name,
@@ -199,7 +199,8 @@ static llmperf_status find(const llmperf_spec_paths *paths, const char *kind, co
         return LLMPERF_OK;
     }
     for (int i = 0; i < paths->count; i++)
-        if (*name && !strchr(name, '/') && join(path, paths->folder[i], kind, name) && readable(path)) {
+        if (*name && !strchr(name, '/') && join(path, paths->folder[i], kind, name) &&
+            readable(path)) {
             memcpy(ret_path, path, strlen(path) + 1);
             return LLMPERF_OK;
         }
@@ -239,7 +240,10 @@ llmperf_status llmperf_find_calib(const llmperf_spec_paths *paths, const char *n
 
 /* ---- peaks that look sparse ---------------------------------------------------------------------------- */
 
-static bool near(double a, double b) { return fabs(a - b) <= 0.01 * b; }
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 0.01 * b;
+}
 
 typedef struct suspect {
     llmperf_hw *given;
@@ -277,11 +281,12 @@ llmperf_status llmperf_hw_suspect(const llmperf_spec_paths *paths, llmperf_hw *h
     llmperf_status status = llmperf_list_specs(paths, "hardware", compare_peaks, &s, error);
     for (int i = 1; i < LLMPERF_DTYPE_COUNT && status == LLMPERF_OK; i++)
         if (s.doubled[i] && !s.confirmed[i])
-            llmperf_note(&hw->warnings,
-                         "peak %s of %s, %.4g TFLOP/s, is twice the dense figure of %s: a 2:4-sparse "
-                         "figure? peaks are dense",
-                         llmperf_dtype_name((llmperf_dtype)i), hw->name,
-                         hw->peak_flop_per_s[i] / 1e12, s.part[i]);
+            llmperf_note(
+                &hw->warnings,
+                "peak %s of %s, %.4g TFLOP/s, is twice the dense figure of %s: a 2:4-sparse "
+                "figure? peaks are dense",
+                llmperf_dtype_name((llmperf_dtype)i), hw->name, hw->peak_flop_per_s[i] / 1e12,
+                s.part[i]);
     free(s.shipped);
     return status;
 }

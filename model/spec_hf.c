@@ -31,11 +31,11 @@ typedef enum position_rule {
 
 /* Which layers look through a window when the config has one. */
 typedef enum window_rule {
-    WINDOW_IGNORED,   /* the type has no windows */
-    WINDOW_ALL,       /* every layer */
-    WINDOW_FROM,      /* use_sliding_window; layers from max_window_layers on */
-    WINDOW_EVEN,      /* layers 0, 2, 4 ... */
-    WINDOW_PATTERN,   /* sliding_window_pattern N: every Nth layer is full */
+    WINDOW_IGNORED, /* the type has no windows */
+    WINDOW_ALL,     /* every layer */
+    WINDOW_FROM,    /* use_sliding_window; layers from max_window_layers on */
+    WINDOW_EVEN,    /* layers 0, 2, 4 ... */
+    WINDOW_PATTERN, /* sliding_window_pattern N: every Nth layer is full */
 } window_rule;
 
 typedef enum ffn_rule {
@@ -68,7 +68,7 @@ struct hf_family {
     window_rule windows;
     int pattern; /* WINDOW_PATTERN without its key */
     ffn_rule ffn;
-    bool head_dim_required; /* hidden / heads would be a guess */
+    bool head_dim_required;      /* hidden / heads would be a guess */
     bool moe;                    /* some or all layers hold experts */
     bool expert_is_intermediate; /* intermediate_size is the width of one expert */
     bool expert_bias, router_bias, shared_gate;
@@ -146,11 +146,11 @@ static const hf_family FAMILIES[] = {
     {"codegen", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true, .mlp_bias = BIAS_ALWAYS,
      .head_bias = true, .ffn = FFN_FOUR_HIDDEN},
     {"cohere", .gated = true, .norm = LLMPERF_NORM_LAYER_NOBIAS, .norms = 1, .parallel = true,
-     .tied = true, .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF,
-     .bias_key = "attention_bias", .hook = hook_cohere},
+     .tied = true, .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias",
+     .hook = hook_cohere},
     {"cohere2", .gated = true, .norm = LLMPERF_NORM_LAYER_NOBIAS, .norms = 1, .parallel = true,
-     .tied = true, .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF,
-     .bias_key = "attention_bias", .windows = WINDOW_PATTERN, .pattern = 4},
+     .tied = true, .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias",
+     .windows = WINDOW_PATTERN, .pattern = 4},
     {"dbrx", .gated = true, .norm = LLMPERF_NORM_LAYER_NOBIAS, .norms = 2, .moe = true,
      .hook = hook_dbrx},
     {"deci", LLAMA_LIKE, .plan = plan_nas},
@@ -169,10 +169,9 @@ static const hf_family FAMILIES[] = {
     {"exaone", LLAMA_LIKE},
     {"exaone4", LLAMA_LIKE, .qk_norm = LLMPERF_QK_NORM_HEAD, .windows = WINDOW_PATTERN,
      .pattern = 4},
-    {"falcon", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true,
-     .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "bias",
-     .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "bias", .ffn = FFN_FOUR_HIDDEN,
-     .hook = hook_falcon},
+    {"falcon", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true, .qkv_bias = BIAS_KEY_OFF,
+     .out_bias = BIAS_KEY_OFF, .bias_key = "bias", .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "bias",
+     .ffn = FFN_FOUR_HIDDEN, .hook = hook_falcon},
     {"gemma", LLAMA_LIKE, .tied = true, .head_dim_required = true, .qkv_bias = BIAS_KEY_OFF,
      .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias"},
     {"gemma2", .gated = true, .norm = LLMPERF_NORM_RMS, .norms = 4, .tied = true,
@@ -236,9 +235,9 @@ static const hf_family FAMILIES[] = {
      .head_dim_required = true, .plan = plan_minimax_m1},
     {"minimax_m2", LLAMA_LIKE, .moe = true, .expert_is_intermediate = true, .router_bias = true,
      .qk_norm = LLMPERF_QK_NORM_FULL, .head_dim_required = true},
-    {"minimax_m3", LLAMA_LIKE, .moe = true, .expert_is_intermediate = true,
-     .shared = SHARED_COUNT, .router_bias = true, .qk_norm = LLMPERF_QK_NORM_HEAD,
-     .head_dim_required = true, .hook = hook_minimax_m3, .plan = plan_minimax_m3},
+    {"minimax_m3", LLAMA_LIKE, .moe = true, .expert_is_intermediate = true, .shared = SHARED_COUNT,
+     .router_bias = true, .qk_norm = LLMPERF_QK_NORM_HEAD, .head_dim_required = true,
+     .hook = hook_minimax_m3, .plan = plan_minimax_m3},
     {"ministral", LLAMA_LIKE, .windows = WINDOW_ALL},
     {"ministral3", LLAMA_LIKE, .windows = WINDOW_ALL},
     {"mistral", LLAMA_LIKE, .windows = WINDOW_ALL},
@@ -248,9 +247,9 @@ static const hf_family FAMILIES[] = {
     {"nemotron", LAYER_NORM, .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF,
      .bias_key = "attention_bias", .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "mlp_bias"},
     {"nemotron-nas", LLAMA_LIKE, .plan = plan_nas},
-    {"nemotron_h", .norm = LLMPERF_NORM_RMS, .norms = 1, .no_rope = true,
-     .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias",
-     .hook = hook_nemotron_h, .plan = plan_nemotron_h},
+    {"nemotron_h", .norm = LLMPERF_NORM_RMS, .norms = 1, .no_rope = true, .qkv_bias = BIAS_KEY_OFF,
+     .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias", .hook = hook_nemotron_h,
+     .plan = plan_nemotron_h},
     {"olmo", .gated = true, .norm = LLMPERF_NORM_BARE, .norms = 2, .qkv_bias = BIAS_KEY_OFF,
      .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias"},
     {"olmo2", LLAMA_LIKE, .qk_norm = LLMPERF_QK_NORM_FULL, .qkv_bias = BIAS_KEY_OFF,
@@ -264,8 +263,8 @@ static const hf_family FAMILIES[] = {
     {"opt", LAYER_NORM, .tied = true, .qkv_bias = BIAS_KEY_ON, .out_bias = BIAS_KEY_ON,
      .bias_key = "enable_bias", .mlp_bias = BIAS_KEY_ON, .mlp_bias_key = "enable_bias",
      .positions = POSITIONS_LEARNED, .position_offset = 2, .hook = hook_opt},
-    {"phi", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true, ALL_BIASES,
-     .head_bias = true, .ffn = FFN_FOUR_HIDDEN},
+    {"phi", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true, ALL_BIASES, .head_bias = true,
+     .ffn = FFN_FOUR_HIDDEN},
     {"phi-msft", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true, ALL_BIASES,
      .head_bias = true, .ffn = FFN_FOUR_HIDDEN},
     {"phi3", LLAMA_LIKE, .windows = WINDOW_ALL},
@@ -298,12 +297,10 @@ static const hf_family FAMILIES[] = {
      .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias"},
     {"RefinedWeb", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true,
      .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "bias",
-     .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "bias", .ffn = FFN_FOUR_HIDDEN,
-     .hook = hook_falcon},
+     .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "bias", .ffn = FFN_FOUR_HIDDEN, .hook = hook_falcon},
     {"RefinedWebModel", .norm = LLMPERF_NORM_LAYER, .norms = 1, .parallel = true,
      .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "bias",
-     .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "bias", .ffn = FFN_FOUR_HIDDEN,
-     .hook = hook_falcon},
+     .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "bias", .ffn = FFN_FOUR_HIDDEN, .hook = hook_falcon},
     {"seed_oss", LLAMA_LIKE, .head_dim_required = true, .qkv_bias = BIAS_KEY_ON,
      .bias_key = "attention_bias", .mlp_bias = BIAS_KEY_OFF, .mlp_bias_key = "mlp_bias"},
     {"smollm3", LLAMA_LIKE, .tied = true, .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF,
@@ -328,24 +325,27 @@ static const char *const HEADS_KEYS[] = {"num_attention_heads", "n_head", "n_hea
 static const char *const KV_HEADS_KEYS[] = {"num_key_value_heads", "num_kv_heads", "n_head_kv",
                                             NULL};
 static const char *const HEAD_DIM_KEYS[] = {"head_dim", "kv_channels", "attention_head_dim", NULL};
-static const char *const FFN_KEYS[] = {"intermediate_size", "ffn_dim", "n_inner",
-                                       "ffn_hidden_size", NULL};
+static const char *const FFN_KEYS[] = {"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size",
+                                       NULL};
 static const char *const EXPERTS_KEYS[] = {"num_local_experts", "num_experts", "n_routed_experts",
                                            "moe_num_experts", NULL};
-static const char *const ACTIVE_KEYS[] = {"num_experts_per_tok", "num_experts_per_token",
-                                          "experts_per_token", "moe_top_k", "moe_k", "top_k_experts",
+static const char *const ACTIVE_KEYS[] = {"num_experts_per_tok",
+                                          "num_experts_per_token",
+                                          "experts_per_token",
+                                          "moe_top_k",
+                                          "moe_k",
+                                          "top_k_experts",
                                           NULL};
 static const char *const EXPERT_FFN_KEYS[] = {"moe_intermediate_size", "expert_ffn_hidden_size",
                                               "moe_ffn_hidden_size", NULL};
-static const char *const SHARED_WIDTH_KEYS[] = {"shared_expert_intermediate_size",
-                                                "share_expert_dim", "shared_intermediate_size",
-                                                NULL};
+static const char *const SHARED_WIDTH_KEYS[] = {
+    "shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size", NULL};
 static const char *const SHARED_COUNT_KEYS[] = {"n_shared_experts", "num_shared_experts",
                                                 "moe_num_shared_experts", NULL};
 static const char *const VOCAB_KEYS[] = {"padded_vocab_size", "vocab_size", NULL};
-static const char *const CONTEXT_KEYS[] = {"max_position_embeddings", "n_positions", "n_ctx",
-                                           "seq_length", "max_seq_len", "max_sequence_length",
-                                           "model_max_length", NULL};
+static const char *const CONTEXT_KEYS[] = {
+    "max_position_embeddings", "n_positions",      "n_ctx", "seq_length", "max_seq_len",
+    "max_sequence_length",     "model_max_length", NULL};
 
 static bool done(hf_reader *r, llmperf_status status)
 {
@@ -431,8 +431,8 @@ static void hook_gpt_bigcode(hf_reader *r)
 static void hook_falcon(hf_reader *r)
 {
     llmperf_attention *a = &r->layer.attention;
-    bool new_decoder = flag(r, "new_decoder_architecture",
-                            strcmp(r->family->model_type, "RefinedWeb") == 0);
+    bool new_decoder =
+        flag(r, "new_decoder_architecture", strcmp(r->family->model_type, "RefinedWeb") == 0);
     if (!new_decoder) /* num_kv_heads is stale in old files: the flag decides */
         a->kv_heads = flag(r, "multi_query", true) ? 1 : a->heads;
     r->layer.parallel = new_decoder || flag(r, "parallel_attn", true);
@@ -591,7 +591,8 @@ static bool is_moe_layer(hf_reader *r, int64_t i)
     if (freq && freq->kind == DOC_SEQ)
         return list_item(r, freq, i, 1) != 0;
     if (freq)
-        return i % (integer_or(r, "moe_layer_freq", 1) ? integer_or(r, "moe_layer_freq", 1) : 1) == 0;
+        return i % (integer_or(r, "moe_layer_freq", 1) ? integer_or(r, "moe_layer_freq", 1) : 1) ==
+               0;
     if (find(r->map, "decoder_sparse_step")) {
         int64_t step = integer_or(r, "decoder_sparse_step", 1);
         doc_node *dense = find(r->map, "mlp_only_layers");
@@ -712,7 +713,8 @@ static void plan_qwen_hybrid(hf_reader *r, int64_t i, llmperf_layer *layer)
 {
     const char *word = list_word(find(r->map, "layer_types"), i);
     int64_t interval = integer_or(r, "full_attention_interval", 4);
-    bool full = word ? strcmp(word, "full_attention") == 0 : interval > 0 && (i + 1) % interval == 0;
+    bool full =
+        word ? strcmp(word, "full_attention") == 0 : interval > 0 && (i + 1) % interval == 0;
     if (full)
         return;
     drop_attention(layer);
@@ -866,10 +868,11 @@ static void plan_nemotron_h(hf_reader *r, int64_t i, llmperf_layer *layer)
         };
         break;
     default:
-        done(r, doc_fail(r->document, pattern ? pattern : r->map, r->error,
-                         "block %lld has no kind; hybrid_override_pattern of M, *, - and E with one "
-                         "letter a layer is allowed",
-                         (long long)i + 1));
+        done(r,
+             doc_fail(r->document, pattern ? pattern : r->map, r->error,
+                      "block %lld has no kind; hybrid_override_pattern of M, *, - and E with one "
+                      "letter a layer is allowed",
+                      (long long)i + 1));
         return;
     }
     if (kind == 'E' && r->moe.experts == 0)
@@ -890,8 +893,11 @@ static void plan_minimax_m1(hf_reader *r, int64_t i, llmperf_layer *layer)
         return;
     llmperf_attention a = layer->attention;
     drop_attention(layer);
-    layer->ssm = (llmperf_ssm){.kind = LLMPERF_SSM_LINEAR, .heads = a.heads, .groups = a.heads,
-                               .head_dim = a.head_dim, .state = a.head_dim};
+    layer->ssm = (llmperf_ssm){.kind = LLMPERF_SSM_LINEAR,
+                               .heads = a.heads,
+                               .groups = a.heads,
+                               .head_dim = a.head_dim,
+                               .state = a.head_dim};
 }
 
 static void hook_minimax_m3(hf_reader *r)
@@ -906,8 +912,10 @@ static void plan_minimax_m3(hf_reader *r, int64_t i, llmperf_layer *layer)
 {
     doc_node *sparse = find(r->map, "sparse_attention_config");
     doc_node *freq = find(sparse, "sparse_attention_freq");
-    doc_node *heads = find(sparse, "sparse_num_index_heads"), *dim = find(sparse, "sparse_index_dim");
-    doc_node *blocks = find(sparse, "sparse_topk_blocks"), *size = find(sparse, "sparse_block_size");
+    doc_node *heads = find(sparse, "sparse_num_index_heads"),
+             *dim = find(sparse, "sparse_index_dim");
+    doc_node *blocks = find(sparse, "sparse_topk_blocks"),
+             *size = find(sparse, "sparse_block_size");
     int64_t block = 1;
     if (!sparse || !heads || !dim || !blocks || !size || (freq && list_item(r, freq, i, 1) == 0))
         return;
@@ -999,7 +1007,8 @@ static void hook_dbrx(hf_reader *r)
     if (kv)
         done(r, doc_int64(r->document, kv, 1, 1 << 16, &r->layer.attention.kv_heads, r->error));
     if (!config) {
-        done(r, doc_fail(r->document, r->map, r->error, "ffn_config is missing; dbrx models need it"));
+        done(r,
+             doc_fail(r->document, r->map, r->error, "ffn_config is missing; dbrx models need it"));
         return;
     }
     r->map = config;
@@ -1028,8 +1037,10 @@ static void plan_nas(hf_reader *r, int64_t i, llmperf_layer *layer)
         if (at == i)
             block = node;
     if (!block && layer->mlp.ffn == 0)
-        done(r, doc_fail(r->document, r->map, r->error, "block_configs has no entry for block %lld, "
-                         "and the model no intermediate_size", (long long)i + 1));
+        done(r, doc_fail(r->document, r->map, r->error,
+                         "block_configs has no entry for block %lld, "
+                         "and the model no intermediate_size",
+                         (long long)i + 1));
     if (!block)
         return;
     doc_node *attention = find(block, "attention"), *ffn = find(block, "ffn");
@@ -1058,11 +1069,12 @@ static void plan_nas(hf_reader *r, int64_t i, llmperf_layer *layer)
     if (skip)
         layer->mlp.ffn = 0;
     else if (times && done(r, doc_double(r->document, times, 0, 1024, &mult, r->error)))
-        layer->mlp.ffn =
-            ceil_div((int64_t)(2 * mult * (double)r->model->hidden / 3), 256) * 256;
+        layer->mlp.ffn = ceil_div((int64_t)(2 * mult * (double)r->model->hidden / 3), 256) * 256;
     if (!skip && layer->mlp.ffn == 0)
-        done(r, doc_fail(r->document, block, r->error, "block %lld has no ffn_mult, and the model "
-                         "no intermediate_size", (long long)i + 1));
+        done(r, doc_fail(r->document, block, r->error,
+                         "block %lld has no ffn_mult, and the model "
+                         "no intermediate_size",
+                         (long long)i + 1));
     layer->norms = (layer->attention.heads > 0) + (layer->mlp.ffn > 0);
 }
 
@@ -1085,7 +1097,7 @@ static void read_dtype(hf_reader *r)
         return;
     if (strcmp(text, "auto") == 0) {
         llmperf_note(&m->warnings, "torch_dtype is auto: bf16 is taken; --weight-dtype and "
-                                "--act-dtype say otherwise");
+                                   "--act-dtype say otherwise");
         return;
     }
     llmperf_dtype dtype = llmperf_dtype_parse(text);
@@ -1099,8 +1111,10 @@ static void read_dtype(hf_reader *r)
         return;
     }
     if (dtype == LLMPERF_DTYPE_FP32 || dtype == LLMPERF_DTYPE_FP64) {
-        llmperf_note(&m->warnings, "the config says %s: weights are served in 16 bit, bf16 is taken "
-                                "(--weight-dtype fp32 --act-dtype fp32 for full precision)", text);
+        llmperf_note(&m->warnings,
+                     "the config says %s: weights are served in 16 bit, bf16 is taken "
+                     "(--weight-dtype fp32 --act-dtype fp32 for full precision)",
+                     text);
         return;
     }
     m->dtype = (uint8_t)dtype;
@@ -1231,8 +1245,13 @@ static bool is_windowed(hf_reader *r, int64_t i)
 /* layer_types must have one word a layer, each of a kind that somebody reads. */
 static void check_layer_types(hf_reader *r)
 {
-    static const char *const known[] = {"full_attention", "sliding_attention", "chunked_attention",
-                                        "linear_attention", "attention", "mamba", NULL};
+    static const char *const known[] = {"full_attention",
+                                        "sliding_attention",
+                                        "chunked_attention",
+                                        "linear_attention",
+                                        "attention",
+                                        "mamba",
+                                        NULL};
     doc_node *types = find(r->map, "layer_types");
     if (!types)
         return;
@@ -1443,7 +1462,8 @@ llmperf_status spec_hf_read(doc *document, doc *second, llmperf_model *ret_model
     hf_reader r = {.document = document, .model = &model, .error = error};
     r.outer = doc_root(document);
     if (r.outer->kind != DOC_MAP)
-        return doc_fail(document, r.outer, error, "the file is a list or a scalar; a map is allowed");
+        return doc_fail(document, r.outer, error,
+                        "the file is a list or a scalar; a map is allowed");
     if (!find_family(&r))
         return r.status;
     read_dtype(&r);

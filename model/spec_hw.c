@@ -32,10 +32,30 @@ static const char *const FIELD_NAMES[LLMPERF_HW_FIELD_COUNT] = {
 static const char *const CONFIDENCE_NAMES[] = {"none", "read", "mirrored", "derived", NULL};
 
 static const char *const KNOWN_KEYS[] = {
-    "name",   "aliases", "kind",     "vendor",        "architecture", "peak",
-    "absent", "memory",  "memory_usable", "bandwidth", "bandwidth_achievable", "l2",
-    "units",  "clock",   "launch",   "sparsity",      "link",         "nodes",
-    "pcie",   "power",   "price",    "source",        "confidence",   "notes",
+    "name",
+    "aliases",
+    "kind",
+    "vendor",
+    "architecture",
+    "peak",
+    "absent",
+    "memory",
+    "memory_usable",
+    "bandwidth",
+    "bandwidth_achievable",
+    "l2",
+    "units",
+    "clock",
+    "launch",
+    "sparsity",
+    "link",
+    "nodes",
+    "pcie",
+    "power",
+    "price",
+    "source",
+    "confidence",
+    "notes",
     NULL,
 };
 
@@ -50,8 +70,8 @@ static const quantity_row QUANTITIES[] = {
     {"memory", QUANTITY_BYTES, offsetof(llmperf_hw, memory_bytes), true},
     {"memory_usable", QUANTITY_BYTES, offsetof(llmperf_hw, memory_usable_bytes), false},
     {"bandwidth", QUANTITY_BYTES_PER_S, offsetof(llmperf_hw, mem_bytes_per_s), true},
-    {"bandwidth_achievable", QUANTITY_BYTES_PER_S,
-     offsetof(llmperf_hw, mem_achievable_bytes_per_s), false},
+    {"bandwidth_achievable", QUANTITY_BYTES_PER_S, offsetof(llmperf_hw, mem_achievable_bytes_per_s),
+     false},
     {"l2", QUANTITY_BYTES, offsetof(llmperf_hw, l2_bytes), false},
     {"clock", QUANTITY_HZ, offsetof(llmperf_hw, clock_hz), false},
     {"launch", QUANTITY_S, offsetof(llmperf_hw, launch_s), false},
@@ -67,9 +87,8 @@ typedef struct latency_row {
 } latency_row;
 
 static const latency_row ASSUMED_LATENCY[] = {
-    {"nvlink", 3e-6}, {"xgmi", 5e-6},        {"ici", 2e-6},      {"c2c", 3e-6},
-    {"upi", 1e-6},    {"pcie", 10e-6},       {"infiniband", 8e-6}, {"ethernet", 15e-6},
-    {NULL, 10e-6},
+    {"nvlink", 3e-6}, {"xgmi", 5e-6},       {"ici", 2e-6},       {"c2c", 3e-6}, {"upi", 1e-6},
+    {"pcie", 10e-6},  {"infiniband", 8e-6}, {"ethernet", 15e-6}, {NULL, 10e-6},
 };
 
 const char *llmperf_hw_field_name(llmperf_hw_field field)
@@ -121,8 +140,8 @@ static doc_node *required(hw_reader *r, doc_node *map, const char *key, const ch
 {
     doc_node *node = doc_get(map, key);
     if (!node)
-        done(r, doc_fail(r->document, map, r->error, "%s is missing; it is required, for example %s",
-                         key, example));
+        done(r, doc_fail(r->document, map, r->error,
+                         "%s is missing; it is required, for example %s", key, example));
     return node;
 }
 
@@ -148,9 +167,8 @@ static void read_quantities(hw_reader *r, doc_node *root)
 {
     for (size_t i = 0; i < sizeof QUANTITIES / sizeof *QUANTITIES; i++) {
         const quantity_row *row = &QUANTITIES[i];
-        doc_node *node = row->required
-                             ? required(r, root, row->key, quantity_example(row->kind))
-                             : doc_get(root, row->key);
+        doc_node *node = row->required ? required(r, root, row->key, quantity_example(row->kind))
+                                       : doc_get(root, row->key);
         bool bits = false;
         if (!node)
             continue;
@@ -170,7 +188,7 @@ static void set_peak(llmperf_hw *hw, const char *key, llmperf_dtype dtype, doubl
 
 static llmperf_dtype peak_dtype(hw_reader *r, const doc_node *node)
 {
-    static const char *const legal[] = {"fp64", "fp32", "tf32", "bf16", "fp16",  "fp8", "int8",
+    static const char *const legal[] = {"fp64", "fp32", "tf32", "bf16",  "fp16",  "fp8", "int8",
                                         "int4", "fp6",  "fp4",  "nvfp4", "mxfp4", NULL};
     for (int i = 0; legal[i]; i++)
         if (strcmp(node->key, legal[i]) == 0)
@@ -221,8 +239,8 @@ static void read_absent(hw_reader *r, doc_node *root)
                                     "%s is both a peak and absent; one of them is allowed",
                                     node->key));
         else
-            done(r, doc_text(r->document, node, r->hw->absent[dtype],
-                             sizeof r->hw->absent[dtype], r->error));
+            done(r, doc_text(r->document, node, r->hw->absent[dtype], sizeof r->hw->absent[dtype],
+                             r->error));
     }
 }
 
@@ -262,8 +280,14 @@ static void read_link(hw_reader *r, doc_node *root, const char *key, const char 
 /* Bytes per second, direction and lane; from generation 6 on flits carry 242 of 256 bytes. */
 static double pcie_lane_bytes_per_s(int64_t generation)
 {
-    static const double rate[] = {0,    250e6, 500e6, 8e9 / 8 * 128 / 130, 16e9 / 8 * 128 / 130,
-                                  32e9 / 8 * 128 / 130, 64e9 / 8 * 242 / 256, 128e9 / 8 * 242 / 256};
+    static const double rate[] = {0,
+                                  250e6,
+                                  500e6,
+                                  8e9 / 8 * 128 / 130,
+                                  16e9 / 8 * 128 / 130,
+                                  32e9 / 8 * 128 / 130,
+                                  64e9 / 8 * 242 / 256,
+                                  128e9 / 8 * 242 / 256};
     return rate[generation];
 }
 
@@ -283,8 +307,7 @@ static void read_pcie(hw_reader *r, doc_node *root)
         ok &= done(r, doc_int64(r->document, lanes, 1, 32, &hw->pcie_lanes, r->error));
     if (ok) {
         snprintf(hw->pcie.kind, sizeof hw->pcie.kind, "pcie");
-        hw->pcie.bytes_per_s =
-            pcie_lane_bytes_per_s(hw->pcie_generation) * (double)hw->pcie_lanes;
+        hw->pcie.bytes_per_s = pcie_lane_bytes_per_s(hw->pcie_generation) * (double)hw->pcie_lanes;
     }
     done(r, doc_refuse_unknown(r->document, map, known, r->error));
 }
@@ -351,8 +374,9 @@ static void read_provenance(hw_reader *r, doc_node *root, const char *key,
         for (int i = 0; i < LLMPERF_HW_FIELD_COUNT; i++)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                                      FIELD_NAMES[i]);
-        done(r, doc_fail_at_key(r->document, entry, r->error,
-                                "unknown field '%s' in %s; %s are allowed", entry->key, key, names));
+        done(r,
+             doc_fail_at_key(r->document, entry, r->error,
+                             "unknown field '%s' in %s; %s are allowed", entry->key, key, names));
     }
 }
 
@@ -373,8 +397,9 @@ static void read_notes(hw_reader *r, doc_node *root)
     for (doc_node *node = list->first; node; node = node->next) {
         char text[LLMPERF_TEXT_MAX];
         if (r->hw->notes.count == LLMPERF_NOTES_MAX) {
-            done(r, doc_fail(r->document, node, r->error, "more than %d notes; at most %d are allowed",
-                             LLMPERF_NOTES_MAX, LLMPERF_NOTES_MAX));
+            done(r,
+                 doc_fail(r->document, node, r->error, "more than %d notes; at most %d are allowed",
+                          LLMPERF_NOTES_MAX, LLMPERF_NOTES_MAX));
             return;
         }
         if (done(r, doc_text(r->document, node, text, sizeof text, r->error)))
@@ -519,7 +544,10 @@ llmperf_status llmperf_hw_load_text(const char *name, const char *text, size_t s
     return status == LLMPERF_OK ? read_document(document, ret_hw, error) : status;
 }
 
-static bool positive(double value) { return isfinite(value) && value > 0; }
+static bool positive(double value)
+{
+    return isfinite(value) && value > 0;
+}
 
 llmperf_status llmperf_hw_check(const llmperf_hw *hw, llmperf_error *error)
 {

@@ -29,20 +29,39 @@ static const char *const QK_NORM_WORDS[] = {"none", "head", "full", "per_head", 
 
 static const char *const SSM_WORDS[] = {"none", "mamba", "mamba2", "delta", "kda", "linear", NULL};
 
-const char *spec_ssm_word(int kind) { return SSM_WORDS[kind]; }
-const char *spec_norm_word(int norm) { return NORM_WORDS[norm]; }
-const char *spec_qk_norm_word(int qk_norm) { return QK_NORM_WORDS[qk_norm]; }
+const char *spec_ssm_word(int kind)
+{
+    return SSM_WORDS[kind];
+}
+const char *spec_norm_word(int norm)
+{
+    return NORM_WORDS[norm];
+}
+const char *spec_qk_norm_word(int qk_norm)
+{
+    return QK_NORM_WORDS[qk_norm];
+}
 
-#define TEXT_ROW(type, key, field, required)                                                        \
-    {key, KIND_TEXT, offsetof(type, field), sizeof(((type *)0)->field), 0, 0, required, NULL}
-#define INT_ROW(type, key, field, min, max, required)                                               \
-    {key, KIND_INT, offsetof(type, field), 0, min, max, required, NULL}
-#define BOOL_ROW(type, key, field)                                                                  \
-    {key, KIND_BOOL, offsetof(type, field), 0, 0, 0, false, NULL}
-#define DTYPE_ROW(type, key, field, required)                                                       \
-    {key, KIND_DTYPE, offsetof(type, field), 0, 0, 0, required, NULL}
-#define WORD_ROW(type, key, field, words)                                                           \
-    {key, KIND_WORD, offsetof(type, field), 0, 0, 0, false, words}
+#define TEXT_ROW(type, key, field, required)                                                       \
+    {                                                                                              \
+        key, KIND_TEXT, offsetof(type, field), sizeof(((type *)0)->field), 0, 0, required, NULL    \
+    }
+#define INT_ROW(type, key, field, min, max, required)                                              \
+    {                                                                                              \
+        key, KIND_INT, offsetof(type, field), 0, min, max, required, NULL                          \
+    }
+#define BOOL_ROW(type, key, field)                                                                 \
+    {                                                                                              \
+        key, KIND_BOOL, offsetof(type, field), 0, 0, 0, false, NULL                                \
+    }
+#define DTYPE_ROW(type, key, field, required)                                                      \
+    {                                                                                              \
+        key, KIND_DTYPE, offsetof(type, field), 0, 0, 0, required, NULL                            \
+    }
+#define WORD_ROW(type, key, field, words)                                                          \
+    {                                                                                              \
+        key, KIND_WORD, offsetof(type, field), 0, 0, 0, false, words                               \
+    }
 
 static const key_row MODEL_ROWS[] = {
     TEXT_ROW(llmperf_model, "name", name, true),
@@ -139,7 +158,10 @@ static const key_row MOE_ROWS[] = {
 static const char *const WEIGHT_WORDS[] = {"embedding", "head",   "attention", "ssm",   "mlp",
                                            "experts",   "shared", "router",    "other", NULL};
 
-const char *spec_weight_word(int weight_class) { return WEIGHT_WORDS[weight_class]; }
+const char *spec_weight_word(int weight_class)
+{
+    return WEIGHT_WORDS[weight_class];
+}
 
 enum { KNOWN_MAX = 40 };
 
@@ -321,8 +343,10 @@ static void read_layers(model_reader *r, doc_node *root, llmperf_model *model)
     }
     for (doc_node *node = list->first; node; node = node->next) {
         if (model->layer_kind_count == LLMPERF_LAYER_KINDS_MAX) {
-            done(r, doc_fail(r->document, node, r->error, "more than %d layer shapes; at most %d "
-                             "are allowed", LLMPERF_LAYER_KINDS_MAX, LLMPERF_LAYER_KINDS_MAX));
+            done(r, doc_fail(r->document, node, r->error,
+                             "more than %d layer shapes; at most %d "
+                             "are allowed",
+                             LLMPERF_LAYER_KINDS_MAX, LLMPERF_LAYER_KINDS_MAX));
             return;
         }
         read_layer(r, node, &model->layers[model->layer_kind_count++]);
@@ -359,8 +383,10 @@ static void read_formats(model_reader *r, doc_node *map, llmperf_weight_format *
     if (!map)
         return;
     if (map->kind != DOC_MAP) {
-        done(r, doc_fail(r->document, map, r->error, "weights is %s; a map such as {mlp: fp8} is "
-                         "allowed", doc_describe(map, described, sizeof described)));
+        done(r, doc_fail(r->document, map, r->error,
+                         "weights is %s; a map such as {mlp: fp8} is "
+                         "allowed",
+                         doc_describe(map, described, sizeof described)));
         return;
     }
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {

@@ -19,27 +19,38 @@
 /* Names under which public checkpoints hold the matrices of a class. A class counts as left alone
  * when a pattern hits any of them. */
 static const char *const ATTENTION_NAMES[] = {
-    "self_attn.q_proj", "self_attn.k_proj", "self_attn.o_proj", "self_attn.q_a_proj",
-    "self_attn.kv_b_proj", "self_attn.qkv_proj", "mixer.q_proj", NULL};
-static const char *const SSM_NAMES[] = {"linear_attn.in_proj_qkvz", "linear_attn.in_proj",
-                                        "linear_attn.out_proj", "mamba.in_proj", "mixer.in_proj",
-                                        "self_attn.q_proj", NULL};
-static const char *const MLP_NAMES[] = {"mlp.gate_proj", "mlp.down_proj", "mlp.gate_up_proj",
-                                        "feed_forward.gate_proj", "feed_forward.down_proj",
-                                        "mixer.up_proj", NULL};
-static const char *const EXPERT_NAMES[] = {"mlp.experts.0.gate_proj", "mlp.experts.0.down_proj",
+    "self_attn.q_proj",    "self_attn.k_proj",   "self_attn.o_proj", "self_attn.q_a_proj",
+    "self_attn.kv_b_proj", "self_attn.qkv_proj", "mixer.q_proj",     NULL};
+static const char *const SSM_NAMES[] = {"linear_attn.in_proj_qkvz",
+                                        "linear_attn.in_proj",
+                                        "linear_attn.out_proj",
+                                        "mamba.in_proj",
+                                        "mixer.in_proj",
+                                        "self_attn.q_proj",
+                                        NULL};
+static const char *const MLP_NAMES[] = {"mlp.gate_proj",
+                                        "mlp.down_proj",
+                                        "mlp.gate_up_proj",
+                                        "feed_forward.gate_proj",
+                                        "feed_forward.down_proj",
+                                        "mixer.up_proj",
+                                        NULL};
+static const char *const EXPERT_NAMES[] = {"mlp.experts.0.gate_proj",
+                                           "mlp.experts.0.down_proj",
                                            "feed_forward.experts.0.gate_proj",
                                            "feed_forward.experts.gate_up_proj",
                                            "block_sparse_moe.experts.0.w1",
-                                           "mixer.experts.0.up_proj", NULL};
-static const char *const SHARED_NAMES[] = {"mlp.shared_experts.gate_proj",
-                                           "mlp.shared_expert.gate_proj",
-                                           "feed_forward.shared_expert.gate_proj",
-                                           "mixer.shared_experts.up_proj", NULL};
+                                           "mixer.experts.0.up_proj",
+                                           NULL};
+static const char *const SHARED_NAMES[] = {
+    "mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj",
+    "feed_forward.shared_expert.gate_proj", "mixer.shared_experts.up_proj", NULL};
 
 static const char *const *const CLASS_NAMES[LLMPERF_WEIGHT_COUNT] = {
-    [LLMPERF_WEIGHT_ATTENTION] = ATTENTION_NAMES, [LLMPERF_WEIGHT_SSM] = SSM_NAMES,
-    [LLMPERF_WEIGHT_MLP] = MLP_NAMES,             [LLMPERF_WEIGHT_EXPERTS] = EXPERT_NAMES,
+    [LLMPERF_WEIGHT_ATTENTION] = ATTENTION_NAMES,
+    [LLMPERF_WEIGHT_SSM] = SSM_NAMES,
+    [LLMPERF_WEIGHT_MLP] = MLP_NAMES,
+    [LLMPERF_WEIGHT_EXPERTS] = EXPERT_NAMES,
     [LLMPERF_WEIGHT_SHARED] = SHARED_NAMES,
 };
 
@@ -242,8 +253,8 @@ static void set(quant_reader *r, const char *name, llmperf_dtype dtype, double b
                 llmperf_dtype operand)
 {
     snprintf(r->scheme->name, sizeof r->scheme->name, "%s", name);
-    r->scheme->format = (llmperf_weight_format){
-        .dtype = (uint8_t)dtype, .operand = (uint8_t)operand, .bits = bits};
+    r->scheme->format =
+        (llmperf_weight_format){.dtype = (uint8_t)dtype, .operand = (uint8_t)operand, .bits = bits};
 }
 
 /* Integer weights of `bits` with a 16-bit scale per group, and a zero point as wide as a weight
@@ -303,15 +314,18 @@ static void read_groups(quant_reader *r, doc_node *config, const char *name)
     r->scheme->head = true;
     r->scheme->ignore = find(config, "ignore");
     if (!groups || !groups->first) {
-        llmperf_note(r->warnings, "%s without config_groups is not applied: weights count as the "
-                     "file's dtype; --weight-dtype sets their format", name);
+        llmperf_note(r->warnings,
+                     "%s without config_groups is not applied: weights count as the "
+                     "file's dtype; --weight-dtype sets their format",
+                     name);
         return;
     }
     read_group(r, groups->first, name);
     if (groups->count > 1)
         llmperf_note(r->warnings, "%s has %zu config groups: the first is taken for all", name,
                      groups->count);
-    if (has_text(find(sparsity, "sparsity_structure"), "2:4")) /* half the values, 2-bit positions */
+    if (has_text(find(sparsity, "sparsity_structure"),
+                 "2:4")) /* half the values, 2-bit positions */
         r->scheme->format.bits = r->scheme->format.bits / 2 + 1;
 }
 
@@ -329,12 +343,15 @@ static void read_algorithm(quant_reader *r, const char *algorithm, int64_t group
         set(r, "modelopt awq", LLMPERF_DTYPE_INT4, grouped_bits(4, group, false),
             LLMPERF_DTYPE_NONE);
     else if (strcasecmp(algorithm, "W4A8_AWQ") == 0)
-        set(r, "modelopt awq", LLMPERF_DTYPE_INT4, grouped_bits(4, group, false), LLMPERF_DTYPE_FP8);
+        set(r, "modelopt awq", LLMPERF_DTYPE_INT4, grouped_bits(4, group, false),
+            LLMPERF_DTYPE_FP8);
     else if (strcasecmp(algorithm, "INT8_SQ") == 0 || strcasecmp(algorithm, "W8A8") == 0)
         set(r, "modelopt int8", LLMPERF_DTYPE_INT8, 8, LLMPERF_DTYPE_INT8);
     else
-        llmperf_note(r->warnings, "quant_algo %s is not known: weights count as the file's dtype; "
-                     "--weight-dtype sets their format", algorithm);
+        llmperf_note(r->warnings,
+                     "quant_algo %s is not known: weights count as the file's dtype; "
+                     "--weight-dtype sets their format",
+                     algorithm);
 }
 
 static void read_modelopt(quant_reader *r, doc_node *config)
@@ -358,10 +375,12 @@ static void read_bitsandbytes(quant_reader *r, doc_node *config)
     r->scheme->ignore = find(config, "llm_int8_skip_modules");
     if (is_true(r, find(config, "load_in_8bit")))
         set(r, "bitsandbytes int8", LLMPERF_DTYPE_INT8, 8, LLMPERF_DTYPE_INT8);
-    else if (is_true(r, find(config, "load_in_4bit"))) /* fp32 scale per 64, itself 8-bit if double */
+    else if (is_true(r,
+                     find(config, "load_in_4bit"))) /* fp32 scale per 64, itself 8-bit if double */
         set(r, "bitsandbytes nf4", LLMPERF_DTYPE_INT4,
-            is_true(r, find(config, "bnb_4bit_use_double_quant")) ? 4.0 + 8.0 / 64 + 32.0 / (64 * 256)
-                                                                  : 4.5,
+            is_true(r, find(config, "bnb_4bit_use_double_quant"))
+                ? 4.0 + 8.0 / 64 + 32.0 / (64 * 256)
+                : 4.5,
             LLMPERF_DTYPE_NONE);
 }
 
@@ -400,8 +419,10 @@ static void read_method(quant_reader *r, doc_node *config, const char *method)
         set(r, "hqq", integer_dtype(bits), (double)bits + (group > 0 ? 32.0 / (double)group : 0),
             LLMPERF_DTYPE_NONE);
     } else {
-        llmperf_note(r->warnings, "quant_method %s is not known: weights count as the file's dtype; "
-                     "--weight-dtype sets their format", method);
+        llmperf_note(r->warnings,
+                     "quant_method %s is not known: weights count as the file's dtype; "
+                     "--weight-dtype sets their format",
+                     method);
     }
 }
 
@@ -409,7 +430,8 @@ llmperf_status quant_read(const doc *document, doc_node *config, quant_scheme *r
                           llmperf_notes *warnings, llmperf_error *error)
 {
     quant_scheme scheme = {0};
-    quant_reader r = {.document = document, .scheme = &scheme, .warnings = warnings, .error = error};
+    quant_reader r = {
+        .document = document, .scheme = &scheme, .warnings = warnings, .error = error};
     doc_node *method = find(config, "quant_method");
     if (method && method->kind == DOC_SCALAR) {
         read_method(&r, config, method->text);
@@ -424,8 +446,9 @@ llmperf_status quant_read(const doc *document, doc_node *config, quant_scheme *r
             LLMPERF_DTYPE_NONE);
         scheme.embedding = scheme.head = true;
     } else if (config->kind == DOC_MAP && config->count > 0) {
-        llmperf_note(warnings, "quantization_config names no method that is known: weights count as "
-                               "the file's dtype; --weight-dtype sets their format");
+        llmperf_note(warnings,
+                     "quantization_config names no method that is known: weights count as "
+                     "the file's dtype; --weight-dtype sets their format");
     }
     if (r.status == LLMPERF_OK)
         *ret_scheme = scheme;
@@ -457,8 +480,8 @@ enum { NAMED_COUNT = sizeof NAMED / sizeof *NAMED };
 
 const char *const *llmperf_quant_names(void)
 {
-    static const char *const names[] = {"fp8", "fp8-block", "int8",  "awq",  "gptq", "nf4",
-                                        "mxfp4", "nvfp4",   "q8_0", "q4_0", "none", NULL};
+    static const char *const names[] = {"fp8",   "fp8-block", "int8", "awq",  "gptq", "nf4",
+                                        "mxfp4", "nvfp4",     "q8_0", "q4_0", "none", NULL};
     return names;
 }
 
@@ -480,11 +503,11 @@ llmperf_status llmperf_model_quantise(llmperf_model *model, const char *name, ll
         }
     if (scheme.format.dtype == LLMPERF_DTYPE_NONE && strcmp(name, "none") != 0) {
         const char *near = llmperf_nearest(name, llmperf_quant_names());
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "quantisation '%s' is not known%s%s%s; fp8, fp8-block, int8, awq, gptq, "
-                            "nf4, mxfp4, nvfp4, q8_0, q4_0 and none are allowed",
-                            name, near ? ", did you mean '" : "", near ? near : "",
-                            near ? "'?" : "");
+        return llmperf_fail(
+            error, LLMPERF_E_USAGE,
+            "quantisation '%s' is not known%s%s%s; fp8, fp8-block, int8, awq, gptq, "
+            "nf4, mxfp4, nvfp4, q8_0, q4_0 and none are allowed",
+            name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     snprintf(scheme.name, sizeof scheme.name, "%s", name);
     /* the checkpoint's own scheme gives way, its head, embedding and cache format with it */

@@ -98,9 +98,8 @@ static double stored_bits(const llmperf_op *op)
 static double suits(const llmperf_calib_key *key, const llmperf_op *op)
 {
     if (op->kind == LLMPERF_KIND_COLLECTIVE) {
-        double octaves =
-            key->devices ? fabs(log2((double)key->devices / (double)op->devices)) : 32;
-        double kind = key->collective == op->collective                ? 128
+        double octaves = key->devices ? fabs(log2((double)key->devices / (double)op->devices)) : 32;
+        double kind = key->collective == op->collective            ? 128
                       : key->collective == LLMPERF_COLLECTIVE_NONE ? 64
                                                                    : 0; /* borrowed */
         return kind + 1 / (1 + octaves);
@@ -119,8 +118,7 @@ uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op, llm
     double best = -1;
     for (int i = 0; calib->variants > 0 && i < calib->entry_count; i++) {
         const llmperf_calib_key *key = &calib->entry[i].key;
-        if (i == found || key->kind != op->kind || key->regime != regime ||
-            key->dtype != op->dtype)
+        if (i == found || key->kind != op->kind || key->regime != regime || key->dtype != op->dtype)
             continue;
         double fitness = suits(key, op);
         if (fitness > best) {
@@ -211,14 +209,15 @@ static void join(const llmperf_op *op, extend_join *j, double *ret_param)
         geometric(dec[LLMPERF_PARAM_COMPUTE], pre[LLMPERF_PARAM_COMPUTE], j->lambda);
     ret_param[LLMPERF_PARAM_MEMORY] =
         geometric(pre[LLMPERF_PARAM_MEMORY], dec[LLMPERF_PARAM_MEMORY], j->mu);
-    ret_param[LLMPERF_PARAM_LAUNCH] = (1 - j->lambda) * dec[LLMPERF_PARAM_LAUNCH] +
-                                      j->lambda * pre[LLMPERF_PARAM_LAUNCH];
+    ret_param[LLMPERF_PARAM_LAUNCH] =
+        (1 - j->lambda) * dec[LLMPERF_PARAM_LAUNCH] + j->lambda * pre[LLMPERF_PARAM_LAUNCH];
     ret_param[LLMPERF_PARAM_WORK] =
         (1 - j->mu) * pre[LLMPERF_PARAM_WORK] + j->mu * dec[LLMPERF_PARAM_WORK];
     for (int i = LLMPERF_PARAM_FILL; i < LLMPERF_PARAM_COUNT; i++)
         ret_param[i] = (1 - j->lambda) * dec[i] + j->lambda * pre[i];
     /* 1/p is blended: it runs from 0 (max) to 1 (sum) and more, without a pole */
-    double inverse = (1 - j->lambda) / dec[LLMPERF_PARAM_NORM] + j->lambda / pre[LLMPERF_PARAM_NORM];
+    double inverse =
+        (1 - j->lambda) / dec[LLMPERF_PARAM_NORM] + j->lambda / pre[LLMPERF_PARAM_NORM];
     ret_param[LLMPERF_PARAM_NORM] = j->lambda == 1   ? pre[LLMPERF_PARAM_NORM]
                                     : j->lambda == 0 ? dec[LLMPERF_PARAM_NORM]
                                     : inverse > 0    ? 1 / inverse
@@ -253,8 +252,8 @@ static void split_gradient(const extend_join *j, const double *param, const doub
 
 /* Shape figures of an operator that the refinements need. */
 typedef struct op_shape {
-    double depth; /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
-    double head;  /* mean of the key and the value channels of a head; 0 = no attention */
+    double depth;   /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
+    double head;    /* mean of the key and the value channels of a head; 0 = no attention */
     double padding; /* rows that fill m up to whole tiles / m */
 } op_shape;
 
@@ -519,13 +518,13 @@ static llmperf_status check_params(const llmperf_calib_entry *entry, llmperf_op_
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
         double value = entry->param[i];
         llmperf_param_range range = llmperf_param_limits((llmperf_param)i);
-        bool legal = value <= range.most && (range.above ? value > range.least
-                                                         : value >= range.least);
+        bool legal =
+            value <= range.most && (range.above ? value > range.least : value >= range.least);
         if (!legal)
             return llmperf_fail(error, LLMPERF_E_SPEC,
                                 "calibration of %s: %s is %g; %s %g to %g is allowed",
-                                llmperf_kind_name(kind), llmperf_param_name((llmperf_param)i), value,
-                                range.above ? "above" : "from", range.least, range.most);
+                                llmperf_kind_name(kind), llmperf_param_name((llmperf_param)i),
+                                value, range.above ? "above" : "from", range.least, range.most);
     }
     return LLMPERF_OK;
 }
@@ -597,9 +596,9 @@ char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t 
     snprintf(buffer, size, "%s%s%s %s%s%s",
              key->gemv ? "gemv" : llmperf_kind_name((llmperf_op_kind)key->kind), regime ? " " : "",
              regime ? regime : "", llmperf_dtype_name((llmperf_dtype)key->dtype),
-             !key->stored                            ? ""
+             !key->stored                          ? ""
              : key->kind == LLMPERF_KIND_ATTENTION ? ", KV "
-                                                     : ", weights ",
+                                                   : ", weights ",
              key->stored ? llmperf_dtype_name((llmperf_dtype)key->stored) : "");
     return buffer;
 }

@@ -76,14 +76,14 @@ llmperf_status llmperf_write_model_row(FILE *out, const char *format, const llmp
     static const char *const headings[] = {"model", "params", "KV/token", "context",
                                            "architecture"};
     char params[HUMAN_MAX], kv[HUMAN_MAX], context[HUMAN_MAX];
-    double bits = llmperf_dtype_bits(
-        (llmperf_dtype)(model->kv_dtype ? model->kv_dtype : model->dtype));
+    double bits =
+        llmperf_dtype_bits((llmperf_dtype)(model->kv_dtype ? model->kv_dtype : model->dtype));
     const double values[CELLS] = {0, (double)llmperf_model_params(model).total,
                                   llmperf_kv_bytes_per_token(model, bits / 8),
                                   (double)model->max_context, 0};
     if (is_record(format)) {
-        put_record(out, keys, model->name, values, model->architecture,
-                   strcmp(format, "csv") == 0, first);
+        put_record(out, keys, model->name, values, model->architecture, strcmp(format, "csv") == 0,
+                   first);
         return LLMPERF_OK;
     }
     char name[LLMPERF_NAME_MAX * 2];
@@ -99,13 +99,12 @@ llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf
 {
     static const char *const keys[] = {"name", "memory_bytes", "mem_bw_bytes_per_s",
                                        "bf16_flop_per_s", "confidence"};
-    static const char *const headings[] = {"hardware", "memory", "bandwidth", "bf16",
-                                           "confidence"};
+    static const char *const headings[] = {"hardware", "memory", "bandwidth", "bf16", "confidence"};
     char memory[HUMAN_MAX], bandwidth[HUMAN_MAX], peak[HUMAN_MAX], rate[HUMAN_MAX];
     const double values[CELLS] = {0, hw->memory_bytes, hw->mem_bytes_per_s,
                                   hw->peak_flop_per_s[LLMPERF_DTYPE_BF16], 0};
-    const char *confidence = llmperf_confidence_name(
-        (llmperf_confidence)hw->provenance[LLMPERF_HW_DEFAULT].confidence);
+    const char *confidence =
+        llmperf_confidence_name((llmperf_confidence)hw->provenance[LLMPERF_HW_DEFAULT].confidence);
     if (is_record(format)) {
         put_record(out, keys, hw->name, values, confidence, strcmp(format, "csv") == 0, first);
         return LLMPERF_OK;

@@ -31,9 +31,11 @@ static void predict_title(page *p, const llmperf_prediction *r)
                c->hw->name, basis);
     char active[48] = "", count[HUMAN_MAX];
     if (r->params.active < r->params.total)
-        snprintf(active, sizeof active, " (%s active)", human_count((double)r->params.active, count));
-    page_paragraph(p, 0, "%s parameters%s, %.4g KB of KV cache per token (%s); %lld sequence%s of "
-                         "%s prompt + %s new tokens",
+        snprintf(active, sizeof active, " (%s active)",
+                 human_count((double)r->params.active, count));
+    page_paragraph(p, 0,
+                   "%s parameters%s, %.4g KB of KV cache per token (%s); %lld sequence%s of "
+                   "%s prompt + %s new tokens",
                    human_count((double)r->params.total, params), active,
                    llmperf_kv_bytes_per_token(c->model, c->kv_bytes_per) / 1e3,
                    llmperf_dtype_name(w->kv_dtype), (long long)w->batch, w->batch == 1 ? "" : "s",
@@ -110,8 +112,8 @@ static void predict_times(page *p, const llmperf_prediction *r)
     page_end_table(p);
     double rate = r->decode.tokens_per_s.value;
     page_paragraph(p, 2, "  tokens/s: %s%s in all, %s per sequence, %s per device; prefill %s",
-                   bound ? "at most " : "",
-                   human_number(rate, a), human_number(r->tokens_per_s_per_seq.value, b),
+                   bound ? "at most " : "", human_number(rate, a),
+                   human_number(r->tokens_per_s_per_seq.value, b),
                    human_number(rate / (double)w->tp, d),
                    human_number(r->prefill.tokens_per_s.value, f));
     if (r->has_cost)
@@ -122,7 +124,7 @@ static void predict_times(page *p, const llmperf_prediction *r)
                        human_number(r->energy_wh_per_mtok, a));
     if (w->ttft_s > 0)
         page_paragraph(p, 2, "  TTFT target %s: %s", human_time(w->ttft_s, a),
-                       r->ttft_s.low > w->ttft_s    ? "out of reach, even at the bound"
+                       r->ttft_s.low > w->ttft_s     ? "out of reach, even at the bound"
                        : r->ttft_s.high <= w->ttft_s ? "met, also by slow engines"
                                                      : "met at the bound, not by every engine");
 }
@@ -176,33 +178,42 @@ static void crossing_sentence(page *p, const llmperf_prediction *r)
         return;
     }
     if (!dense->exists) {
-        page_paragraph(p, 0, "Dense layers stay bandwidth-bound at any batch; memory holds %s "
-                             "sequences.", limit);
+        page_paragraph(p, 0,
+                       "Dense layers stay bandwidth-bound at any batch; memory holds %s "
+                       "sequences.",
+                       limit);
         return;
     }
     if (w->tpot_s > 0 && r->max_batch_at_tpot < memory && r->max_batch_at_tpot < dense->batch) {
-        page_paragraph(p, 0, "The TPOT target of %s ends at batch %lld, before memory (%s) and "
-                             "before the dense layers turn compute-bound: latency limits this "
-                             "deployment.",
+        page_paragraph(p, 0,
+                       "The TPOT target of %s ends at batch %lld, before memory (%s) and "
+                       "before the dense layers turn compute-bound: latency limits this "
+                       "deployment.",
                        human_time(w->tpot_s, tpot), (long long)r->max_batch_at_tpot, limit);
         return;
     }
     if (w->batch >= dense->batch) {
-        page_paragraph(p, 0, "At batch %lld the dense layers are compute-bound: more batch adds "
-                             "latency and hardly any tokens/s.", (long long)w->batch);
+        page_paragraph(p, 0,
+                       "At batch %lld the dense layers are compute-bound: more batch adds "
+                       "latency and hardly any tokens/s.",
+                       (long long)w->batch);
         return;
     }
     if (memory < dense->batch) {
-        page_paragraph(p, 0, "Memory ends at batch %s, so this deployment stays bandwidth-bound: "
-                             "more batch is almost free until then%s%s%s.",
-                       limit, r->has_knee && r->latency_knee_batch <= memory ? " (TPOT +10 % at batch " : "",
-                       r->has_knee && r->latency_knee_batch <= memory ? knee : "",
-                       r->has_knee && r->latency_knee_batch <= memory ? ")" : "");
+        page_paragraph(
+            p, 0,
+            "Memory ends at batch %s, so this deployment stays bandwidth-bound: "
+            "more batch is almost free until then%s%s%s.",
+            limit, r->has_knee && r->latency_knee_batch <= memory ? " (TPOT +10 % at batch " : "",
+            r->has_knee && r->latency_knee_batch <= memory ? knee : "",
+            r->has_knee && r->latency_knee_batch <= memory ? ")" : "");
         return;
     }
-    page_paragraph(p, 0, "Memory holds %s sequences: up to batch %s each one more shares the weights "
-                         "that are read anyway, beyond it the dense layers gain nothing from "
-                         "batching.", limit, at);
+    page_paragraph(p, 0,
+                   "Memory holds %s sequences: up to batch %s each one more shares the weights "
+                   "that are read anyway, beyond it the dense layers gain nothing from "
+                   "batching.",
+                   limit, at);
 }
 
 static const llmperf_moe *moe_of(const llmperf_model *model)
@@ -231,21 +242,20 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
         page_heading(p, "Dense layers never turn compute-bound");
     for (int i = 0; i < d->op_count && used + 64 < sizeof line; i++) {
         const llmperf_op_crossing *one = &d->op[i];
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", i ? ", " : "",
-                                 llmperf_op_name((llmperf_op_id)one->id),
-                                 one->crossing.exists
-                                     ? human_count((double)one->crossing.batch, number)
-                                     : "never");
+        used += (size_t)snprintf(
+            line + used, sizeof line - used, "%s%s %s", i ? ", " : "",
+            llmperf_op_name((llmperf_op_id)one->id),
+            one->crossing.exists ? human_count((double)one->crossing.batch, number) : "never");
     }
     page_paragraph(p, 2, "  %s", line);
     const llmperf_moe *moe = moe_of(r->c->model);
     if (moe) {
         double tokens = (double)r->c->workload.batch * (double)r->c->workload.query;
         char experts[HUMAN_MAX];
-        page_paragraph(p, 2, "  a step reads %s of %lld experts a layer",
-                       human_number(llmperf_distinct_experts(moe, tokens, r->c->workload.moe_skew),
-                                    experts),
-                       (long long)moe->experts);
+        page_paragraph(
+            p, 2, "  a step reads %s of %lld experts a layer",
+            human_number(llmperf_distinct_experts(moe, tokens, r->c->workload.moe_skew), experts),
+            (long long)moe->experts);
     }
     if (d->step.exists)
         page_paragraph(p, 2, "  the whole step, attention included: %s",
@@ -257,8 +267,9 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
                        human_count((double)r->latency_knee_batch, knee));
     crossing_sentence(p, r);
     if (r->batching.batch > 1)
-        page_paragraph(p, 0, "At batch %s attention takes %.0f %% of what batching gains at this "
-                             "context, %.0f %% at four times it.",
+        page_paragraph(p, 0,
+                       "At batch %s attention takes %.0f %% of what batching gains at this "
+                       "context, %.0f %% at four times it.",
                        human_count((double)r->batching.batch, number), 100 * r->batching.taken,
                        100 * r->batching.taken_long);
     if (r->c->workload.tpot_s > 0) {
@@ -394,8 +405,9 @@ static void predict_next(page *p, const llmperf_prediction *r, const llmperf_tex
             any = true;
         }
         if (!any)
-            page_paragraph(p, 2, "  nothing tried: not more devices of this part, smaller weights or "
-                                 "a shorter context");
+            page_paragraph(p, 2,
+                           "  nothing tried: not more devices of this part, smaller weights or "
+                           "a shorter context");
         return;
     }
     page_paragraph(p, 0, "next:");
@@ -441,8 +453,9 @@ llmperf_status page_prediction(FILE *out, bool markdown, const llmperf_predictio
         page_paragraph(&p, 2, "Note: %s.", r->notes.text[i]);
     llmperf_not_modelled(r->c, &left_out);
     put_notes(&p, "Not modelled", &left_out, "; ");
-    page_paragraph(&p, 2, "TTFT is one prompt on an idle server; TPOT is taken at mean context; "
-                          "tokens/s = batch / TPOT.");
+    page_paragraph(&p, 2,
+                   "TTFT is one prompt on an idle server; TPOT is taken at mean context; "
+                   "tokens/s = batch / TPOT.");
     predict_next(&p, r, style);
     return page_close(&p, error);
 }
@@ -464,7 +477,7 @@ static void shape_of(const llmperf_op *op, char *buffer, size_t size)
 
 static void phase_table(page *p, const llmperf_case *c, const phase_ops *phase)
 {
-    static const char *const headings[] = {"operator", "m x n x k", ">x", ">FLOP",
+    static const char *const headings[] = {"operator", "m x n x k", ">x",    ">FLOP",
                                            ">bytes",   ">FLOP/B",   ">time", "bound"};
     int columns = c->hw ? 8 : 6;
     page_table(p, columns, headings);
@@ -504,9 +517,8 @@ static void phase_table(page *p, const llmperf_case *c, const phase_ops *phase)
     page_end_table(p);
 }
 
-llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c,
-                           const phase_ops *phases, int phase_count,
-                           const llmperf_text_style *style, llmperf_error *error)
+llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c, const phase_ops *phases,
+                           int phase_count, const llmperf_text_style *style, llmperf_error *error)
 {
     page p;
     const llmperf_workload *w = &c->workload;
@@ -516,8 +528,9 @@ llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c,
     page_title(&p, "%s, %s parameters%s%s", c->model->name,
                human_count((double)llmperf_model_params(c->model).total, a), c->hw ? ", on " : "",
                c->hw ? c->hw->name : "");
-    page_paragraph(&p, 0, "FLOP, bytes and time are of one launch on one device, x is how often it "
-                          "runs%s.",
+    page_paragraph(&p, 0,
+                   "FLOP, bytes and time are of one launch on one device, x is how often it "
+                   "runs%s.",
                    c->hw && !c->calib ? "; times are roofline bounds" : "");
     for (int i = 0; i < phase_count; i++) {
         if (i == 0)
@@ -563,7 +576,7 @@ static void layer_text(const llmperf_layer *layer, char *buffer, size_t size)
     const llmperf_moe *e = &layer->moe;
     size_t used = 0;
     buffer[0] = '\0';
-#define ADD(...)                                                                                    \
+#define ADD(...)                                                                                   \
     (used < size ? (used += (size_t)snprintf(buffer + used, size - used, __VA_ARGS__)) : 0)
     if (at->heads > 0)
         ADD("%lld heads, %lld KV heads of %lld", (long long)at->heads, (long long)at->kv_heads,
@@ -614,8 +627,8 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
     fact(&p, "weights", "%s as %s%s%s", human_bytes(llmperf_model_weight_bytes(model, NULL), a),
          llmperf_dtype_name((llmperf_dtype)model->dtype), model->scheme[0] ? ", quantised: " : "",
          model->scheme);
-    double per = llmperf_dtype_bits((llmperf_dtype)(model->kv_dtype ? model->kv_dtype
-                                                                    : model->dtype)) / 8;
+    double per =
+        llmperf_dtype_bits((llmperf_dtype)(model->kv_dtype ? model->kv_dtype : model->dtype)) / 8;
     fact(&p, "KV cache", "%s per token", human_bytes(llmperf_kv_bytes_per_token(model, per), a));
     fact(&p, "hidden, vocabulary", "%lld, %lld%s", (long long)model->hidden,
          (long long)model->vocab, model->tied ? ", head tied" : "");
@@ -696,13 +709,14 @@ llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,
     for (int i = 0; i < LLMPERF_HW_FIELD_COUNT; i++) {
         const llmperf_provenance *own = &hw->provenance[i];
         if (own->source[0] || own->confidence)
-            page_paragraph(&p, 2, "Source of %s: %s (%s)",
-                           i == LLMPERF_HW_DEFAULT ? "the rest"
-                                                   : llmperf_hw_field_name((llmperf_hw_field)i),
-                           own->source[0] ? own->source : "as the rest",
-                           llmperf_confidence_name((llmperf_confidence)(
-                               own->confidence ? own->confidence
-                                               : hw->provenance[LLMPERF_HW_DEFAULT].confidence)));
+            page_paragraph(
+                &p, 2, "Source of %s: %s (%s)",
+                i == LLMPERF_HW_DEFAULT ? "the rest" : llmperf_hw_field_name((llmperf_hw_field)i),
+                own->source[0] ? own->source : "as the rest",
+                llmperf_confidence_name(
+                    (llmperf_confidence)(own->confidence
+                                             ? own->confidence
+                                             : hw->provenance[LLMPERF_HW_DEFAULT].confidence)));
     }
     for (int i = 0; i < hw->notes.count; i++)
         page_paragraph(&p, 2, "Note: %s.", hw->notes.text[i]);

@@ -203,7 +203,8 @@ static void put_model(sink *s, const llmperf_model *model, const llmperf_case *c
     /* learned positions stay: the published conventions leave out the token table alone */
     int64_t no_embed = params.active - model->vocab * model->embedding_dim;
     /* a tied table is embedding and head at once: it works as the head */
-    int64_t active_no_embed = model->tied ? no_embed + model->vocab * model->embedding_dim : no_embed;
+    int64_t active_no_embed =
+        model->tied ? no_embed + model->vocab * model->embedding_dim : no_embed;
     sink_begin_object(s, "model");
     sink_text(s, "name", model->name);
     sink_text(s, "architecture", model->architecture[0] ? model->architecture : NULL);
@@ -326,8 +327,7 @@ static void put_workload(sink *s, const llmperf_case *c)
     sink_text(s, "weight_dtype", llmperf_dtype_name(w->weight_dtype));
     sink_text(s, "act_dtype", llmperf_dtype_name(w->act_dtype));
     sink_text(s, "kv_dtype", llmperf_dtype_name(w->kv_dtype));
-    sink_text(s, "compute_dtype",
-              llmperf_dtype_name((llmperf_dtype)llmperf_case_compute_dtype(c)));
+    sink_text(s, "compute_dtype", llmperf_dtype_name((llmperf_dtype)llmperf_case_compute_dtype(c)));
     sink_text(s, "attention", w->unfused ? "unfused" : "fused");
     sink_text(s, "logits", w->logits_all ? "all" : "last");
     sink_number(s, "moe_skew", w->moe_skew);
@@ -374,7 +374,7 @@ static void put_op(sink *s, const llmperf_op *op, const llmperf_time *t)
     else
         sink_null(s, "intensity_flop_per_byte");
     static const char *const keys[] = {"time_s", "compute_s", "memory_s", "serial_s",
-                                       "work_s", "launch_s",  "link_s",    "added_s"};
+                                       "work_s", "launch_s",  "link_s",   "added_s"};
     if (!t) {
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
             sink_null(s, keys[i]);
@@ -382,7 +382,7 @@ static void put_op(sink *s, const llmperf_op *op, const llmperf_time *t)
         return;
     }
     const double values[] = {t->time_s, t->compute_s, t->memory_s, t->serial_s,
-                             t->work_s, t->launch_s,  t->link_s,    t->added_s};
+                             t->work_s, t->launch_s,  t->link_s,   t->added_s};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         sink_number(s, keys[i], values[i]);
     sink_text(s, "bound", llmperf_bound_name((llmperf_bound)t->bound));
@@ -637,7 +637,7 @@ static void put_prediction(sink *s, const llmperf_prediction *p)
     if (!p->memory.fits) {
         sink_begin_object(s, "would_fit");
         put_positive(s, "tp", (double)p->fitting_tp);
-        sink_text(s, "weight_dtype", dtype_or_null(p->fitting_weight_dtype));
+        sink_text(s, "weight_dtype", dtype_or_null((int)p->fitting_weight_dtype));
         put_positive(s, "context_tokens", (double)p->fitting_context);
         sink_end_object(s);
     }

@@ -11,9 +11,8 @@
 
 enum { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MD, FORM_COUNT };
 
-static const char *const TEXT_HEADINGS[] = {"hardware", "weights", "KV",        ">tp",
-                                            ">prompt",  ">context", ">batch",   ">time",
-                                            ">tokens/s", "bound"};
+static const char *const TEXT_HEADINGS[] = {"hardware", "weights", "KV",    ">tp",       ">prompt",
+                                            ">context", ">batch",  ">time", ">tokens/s", "bound"};
 
 static int form_of(const char *format)
 {
@@ -27,18 +26,25 @@ static int form_of(const char *format)
 llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_model *model,
                                   const llmperf_calib *calib, llmperf_sweep_phase phase,
                                   const char *const *axes, int64_t total, int64_t shown,
-                                  const llmperf_text_style *style,
-                                  llmperf_sweep_writer *ret_writer, llmperf_error *error)
+                                  const llmperf_text_style *style, llmperf_sweep_writer *ret_writer,
+                                  llmperf_error *error)
 {
-    llmperf_sweep_writer w = {.out = out, .form = form_of(format), .phase = phase, .first = true,
-                              .calibrated = calib != NULL, .total = total, .shown = shown};
+    llmperf_sweep_writer w = {.out = out,
+                              .form = form_of(format),
+                              .phase = phase,
+                              .first = true,
+                              .calibrated = calib != NULL,
+                              .total = total,
+                              .shown = shown};
     if (w.form < 0)
         return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "format '%s' is not known here; text, json, csv, md are allowed", format);
+                            "format '%s' is not known here; text, json, csv, md are allowed",
+                            format);
     const char *phase_name = phase == LLMPERF_SWEEP_DECODE ? "decode" : "prefill";
     if (w.form == FORM_CSV) {
         fputs("hardware,weight_dtype,kv_dtype,tp,prompt,context,batch,time_s,time_low_s,"
-              "time_high_s,tokens_per_s,intensity_flop_per_byte,total_bytes,bound,fits\n", out);
+              "time_high_s,tokens_per_s,intensity_flop_per_byte,total_bytes,bound,fits\n",
+              out);
     } else if (w.form == FORM_JSON) {
         sink s;
         sink_open(&s, out, false);
@@ -166,8 +172,9 @@ llmperf_status llmperf_sweep_close(llmperf_sweep_writer *w, const llmperf_notes 
         sink_end_array(&s);
         sink_begin_array(&s, "not_modelled");
         if (!w->calibrated)
-            sink_text(&s, NULL, "kernel efficiency, launch and host time (no calibration: times are "
-                                "bounds)");
+            sink_text(&s, NULL,
+                      "kernel efficiency, launch and host time (no calibration: times are "
+                      "bounds)");
         sink_text(&s, NULL, "mixed prefill and decode steps, queueing");
         sink_end_array(&s);
         sink_end_object(&s);
@@ -177,14 +184,16 @@ llmperf_status llmperf_sweep_close(llmperf_sweep_writer *w, const llmperf_notes 
     page_end_table(p);
     page_gap(p);
     if (w->shown < w->total)
-        page_paragraph(p, 2, "%" PRId64 " of %" PRId64 " points shown; --format csv or json has all.",
+        page_paragraph(p, 2,
+                       "%" PRId64 " of %" PRId64 " points shown; --format csv or json has all.",
                        w->shown, w->total);
     for (int i = 0; i < skipped->count; i++)
         page_paragraph(p, 2, "Note: %s.", skipped->text[i]);
     if (!w->calibrated)
         page_paragraph(p, 2, "time at best; 95 %% of published runs are within %.3g times it.",
-                   llmperf_spread(w->phase == LLMPERF_SWEEP_DECODE ? LLMPERF_SPREAD_DECODE_STEP
-                                                                   : LLMPERF_SPREAD_PREFILL_STEP));
+                       llmperf_spread(w->phase == LLMPERF_SWEEP_DECODE
+                                          ? LLMPERF_SPREAD_DECODE_STEP
+                                          : LLMPERF_SPREAD_PREFILL_STEP));
     llmperf_status status = page_close(p, error);
     free(p);
     w->page = NULL;

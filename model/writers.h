@@ -26,9 +26,8 @@ llmperf_status record_hw(FILE *out, bool csv, const llmperf_hw *hw, llmperf_erro
 
 llmperf_status page_prediction(FILE *out, bool markdown, const llmperf_prediction *prediction,
                                const llmperf_text_style *style, llmperf_error *error);
-llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c,
-                           const phase_ops *phases, int phase_count,
-                           const llmperf_text_style *style, llmperf_error *error);
+llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c, const phase_ops *phases,
+                           int phase_count, const llmperf_text_style *style, llmperf_error *error);
 llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
                           const llmperf_text_style *style, llmperf_error *error);
 llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,

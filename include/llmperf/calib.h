@@ -60,8 +60,8 @@ LLMPERF_API double llmperf_param_neutral(llmperf_param param);
  */
 typedef struct llmperf_calib_key {
     uint8_t kind, regime, dtype; /* llmperf_op_kind, llmperf_regime, llmperf_dtype */
-    uint8_t stored;     /* weights (gemm) or KV cache (attention) held in another dtype; NONE = no */
-    uint8_t gemv;       /* 1 = the product with one row, apart from the other GEMMs */
+    uint8_t stored; /* weights (gemm) or KV cache (attention) held in another dtype; NONE = no */
+    uint8_t gemv;   /* 1 = the product with one row, apart from the other GEMMs */
     uint8_t collective; /* llmperf_collective; NONE = any */
     int64_t devices;    /* of a collective; 0 = any */
 } llmperf_calib_key;
@@ -72,8 +72,8 @@ typedef struct llmperf_calib_quality {
     int64_t groups;          /* shape families */
     int64_t warm, refused;   /* rows left out: operands in a cache; faster than the roofline ... */
     double mean_frac, median_frac, p90_frac, bias_frac;
-    double rms_log;        /* of log(measured / predicted) */
-    double left_out_frac;  /* mean error of groups that the fit did not see */
+    double rms_log;                      /* of log(measured / predicted) */
+    double left_out_frac;                /* mean error of groups that the fit did not see */
     double roofline_frac, constant_frac; /* mean errors of the datasheet and of two efficiencies */
     double flop_least, flop_most, bytes_least, bytes_most, time_least_s, time_most_s;
 } llmperf_calib_quality;
@@ -81,8 +81,8 @@ typedef struct llmperf_calib_quality {
 typedef struct llmperf_calib_entry {
     double param[LLMPERF_PARAM_COUNT];
     double covariance[LLMPERF_PARAM_COUNT][LLMPERF_PARAM_COUNT]; /* of the natural parameters */
-    double residual;    /* standard deviation of log(measured / predicted) */
-    double correlation; /* rho of residuals within the kind, 0..1 */
+    double residual;       /* standard deviation of log(measured / predicted) */
+    double correlation;    /* rho of residuals within the kind, 0..1 */
     llmperf_calib_key key; /* set by llmperf_calib_set and llmperf_calib_add */
     uint32_t fitted;       /* bit i: param[i] was fitted; the others were set or left out */
     char library[48], version[48];
@@ -96,13 +96,13 @@ typedef struct llmperf_calib_entry {
 
 typedef struct llmperf_calib {
     char name[LLMPERF_NAME_MAX];
-    char hw[LLMPERF_NAME_MAX];      /* name of the part */
-    char device[LLMPERF_NAME_MAX];  /* what the driver or the file calls it; "" = not said */
-    char backend[24];               /* cpu, cuda, fake, samples */
-    char date[32];                  /* as passed in; "" = not said */
-    char digest[32];                /* of the samples, "fnv1a64:..." */
-    int64_t samples;                /* rows read */
-    double clock_hz, power_w;       /* conditions; 0 = not said */
+    char hw[LLMPERF_NAME_MAX];     /* name of the part */
+    char device[LLMPERF_NAME_MAX]; /* what the driver or the file calls it; "" = not said */
+    char backend[24];              /* cpu, cuda, fake, samples */
+    char date[32];                 /* as passed in; "" = not said */
+    char digest[32];               /* of the samples, "fnv1a64:..." */
+    int64_t samples;               /* rows read */
+    double clock_hz, power_w;      /* conditions; 0 = not said */
     bool throttled, contended;
     int variants; /* entries that index[] does not hold */
     int entry_count;
@@ -170,7 +170,7 @@ typedef struct llmperf_time {
     double time_s;
     double compute_s, memory_s, serial_s, work_s, launch_s, link_s;
     double added_s; /* passes over the input and the added loop */
-    uint8_t bound; /* llmperf_bound: the largest term */
+    uint8_t bound;  /* llmperf_bound: the largest term */
 } llmperf_time;
 
 /*

@@ -16,11 +16,11 @@ extern "C" {
 
 /* Zero means default. */
 typedef struct llmperf_fit_options {
-    int points;         /* the fit uses at most this many, spread over the shapes; 3000 */
-    int folds;          /* for the error on shapes left out; 10 */
-    bool plain;         /* t0, e_c, e_m, c_k, c_w, p alone, none of the refinements */
-    bool gemv_apart;    /* products with one row get a fit of their own */
-    bool windowed;      /* fit sliding-window shapes together with the others */
+    int points;      /* the fit uses at most this many, spread over the shapes; 3000 */
+    int folds;       /* for the error on shapes left out; 10 */
+    bool plain;      /* t0, e_c, e_m, c_k, c_w, p alone, none of the refinements */
+    bool gemv_apart; /* products with one row get a fit of their own */
+    bool windowed;   /* fit sliding-window shapes together with the others */
     /* words that a sample must match; NULL-terminated; NULL = all */
     const char *const *libraries; /* "vllm", "sglang fp8_block" */
     const char *const *dtypes;    /* of the arithmetic, or the stored one */
@@ -37,11 +37,11 @@ typedef struct llmperf_fit_one {
 
 typedef struct llmperf_fits {
     int count;
-    llmperf_fit_one *fit; /* owned; llmperf_fits_free() */
-    int64_t foreign;      /* samples of other parts, not used */
+    llmperf_fit_one *fit;              /* owned; llmperf_fits_free() */
+    int64_t foreign;                   /* samples of other parts, not used */
     char other_part[LLMPERF_NAME_MAX]; /* the first of these */
     char device[LLMPERF_NAME_MAX];     /* what the samples call the part */
-    char digest[32];      /* of the samples that were used */
+    char digest[32];                   /* of the samples that were used */
     int64_t samples;
     bool throttled, contended; /* some samples were */
 } llmperf_fits;

@@ -20,9 +20,9 @@ typedef enum llmperf_dtype {
     LLMPERF_DTYPE_TF32,
     LLMPERF_DTYPE_BF16,
     LLMPERF_DTYPE_FP16,
-    LLMPERF_DTYPE_FP8,   /* e4m3 or e5m2 */
+    LLMPERF_DTYPE_FP8, /* e4m3 or e5m2 */
     LLMPERF_DTYPE_INT8,
-    LLMPERF_DTYPE_INT4,  /* 4.0 bits: scales not included */
+    LLMPERF_DTYPE_INT4, /* 4.0 bits: scales not included */
     LLMPERF_DTYPE_FP6,
     LLMPERF_DTYPE_NVFP4, /* 4.5 bits: an fp8 scale per 16 elements */
     LLMPERF_DTYPE_MXFP4, /* 4.25 bits: an e8m0 scale per 32 elements */

@@ -110,10 +110,10 @@ LLMPERF_API llmperf_segment llmperf_decode_segment(const llmperf_case *c, int64_
 typedef struct llmperf_total {
     double flop, weight_bytes, input_bytes, output_bytes, kv_read_bytes, kv_write_bytes, bytes;
     double link_bytes;
-    double time_s; /* 0 without hardware, like all below */
-    double compute_s, memory_s; /* sums of the terms */
-    double launch_s; /* sum of launch times but for collectives */
-    double link_s;   /* time of collectives */
+    double time_s;                       /* 0 without hardware, like all below */
+    double compute_s, memory_s;          /* sums of the terms */
+    double launch_s;                     /* sum of launch times but for collectives */
+    double link_s;                       /* time of collectives */
     double group_s[LLMPERF_GROUP_COUNT]; /* time - launch of the group, collectives apart */
     double group_compute_s[LLMPERF_GROUP_COUNT], group_memory_s[LLMPERF_GROUP_COUNT];
     double bound_s[LLMPERF_BOUND_COUNT]; /* time of the operators by what bounds them */
@@ -188,7 +188,7 @@ typedef struct llmperf_crossing {
     int64_t batch;
     int64_t low, high; /* interval of a calibrated one, else batch; high 0 = perhaps never */
     double exact;      /* before rounding up */
-    char why[128];  /* where it does not exist */
+    char why[128];     /* where it does not exist */
 } llmperf_crossing;
 
 typedef struct llmperf_op_crossing {
@@ -252,7 +252,7 @@ typedef struct llmperf_share {
 
 /* What attention takes of the throughput that batching gains (docs/model.md, "Batching"). */
 typedef struct llmperf_batching {
-    int64_t batch;        /* at which it is taken: the asked one, or memory's limit at batch 1 */
+    int64_t batch; /* at which it is taken: the asked one, or memory's limit at batch 1 */
     double taken, taken_long; /* fractions, at the context and at four times it */
 } llmperf_batching;
 
@@ -277,19 +277,23 @@ typedef struct llmperf_prediction {
     bool has_cost, has_energy;
     double cost_usd_per_mtok, energy_wh_per_mtok;
     /* where it does not fit: what would */
-    int64_t fitting_tp;                /* smallest legal degree that fits; 0 = none tried fits */
+    int64_t fitting_tp;                 /* smallest legal degree that fits; 0 = none tried fits */
     llmperf_dtype fitting_weight_dtype; /* NONE = none of fp8, int4 fits */
-    int64_t fitting_context;           /* tokens per sequence at this batch; 0 = none */
+    int64_t fitting_context;            /* tokens per sequence at this batch; 0 = none */
     llmperf_notes notes;
 } llmperf_prediction;
 
 /* Needs hw. A deployment that does not fit is predicted all the same (memory.fits says so).
  * Errors: LLMPERF_E_MEMORY. */
-LLMPERF_API llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
+LLMPERF_API llmperf_status llmperf_predict(const llmperf_case *c,
+                                           llmperf_prediction *ret_prediction,
                                            llmperf_error *error);
 
 /* One point of a sweep: a decode step, or the prefill of all prompts. */
-typedef enum llmperf_sweep_phase { LLMPERF_SWEEP_DECODE, LLMPERF_SWEEP_PREFILL } llmperf_sweep_phase;
+typedef enum llmperf_sweep_phase {
+    LLMPERF_SWEEP_DECODE,
+    LLMPERF_SWEEP_PREFILL
+} llmperf_sweep_phase;
 
 typedef struct llmperf_point {
     llmperf_estimate time_s, tokens_per_s;

@@ -78,14 +78,11 @@ typedef struct llmperf_sweep_writer {
     void *page; /* text and Markdown: the table being built; owned */
 } llmperf_sweep_writer;
 
-LLMPERF_API llmperf_status llmperf_sweep_open(FILE *out, const char *format,
-                                              const llmperf_model *model,
-                                              const llmperf_calib *calib, /* NULL = none */
-                                              llmperf_sweep_phase phase,
-                                              const char *const *axes, int64_t total,
-                                              int64_t shown, const llmperf_text_style *style,
-                                              llmperf_sweep_writer *ret_writer,
-                                              llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_sweep_open(
+    FILE *out, const char *format, const llmperf_model *model,
+    const llmperf_calib *calib, /* NULL = none */
+    llmperf_sweep_phase phase, const char *const *axes, int64_t total, int64_t shown,
+    const llmperf_text_style *style, llmperf_sweep_writer *ret_writer, llmperf_error *error);
 LLMPERF_API void llmperf_sweep_row_write(llmperf_sweep_writer *writer,
                                          const llmperf_sweep_row *row);
 LLMPERF_API llmperf_status llmperf_sweep_close(llmperf_sweep_writer *writer,
@@ -95,8 +92,8 @@ LLMPERF_API llmperf_status llmperf_sweep_close(llmperf_sweep_writer *writer,
  * csv, md; json writes one object of an open array. */
 LLMPERF_API llmperf_status llmperf_write_model_row(FILE *out, const char *format,
                                                    const llmperf_model *model, bool first);
-LLMPERF_API llmperf_status llmperf_write_hw_row(FILE *out, const char *format,
-                                                const llmperf_hw *hw, bool first);
+LLMPERF_API llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf_hw *hw,
+                                                bool first);
 
 #ifdef __cplusplus
 }

@@ -48,19 +48,19 @@ typedef enum llmperf_sample_place {
 typedef struct llmperf_sample {
     llmperf_op op; /* kind, regime, dtype, shape, flop and bytes of one launch */
     double time_s;
-    double ci_s;   /* half width of the 95 % interval of the time; 0 = not said */
-    double reps;   /* 0 = not said */
-    double window; /* keys a query sees at most; 0 = all */
-    double copies; /* sets of weights used in turn; 1 = the same again and again */
+    double ci_s;              /* half width of the 95 % interval of the time; 0 = not said */
+    double reps;              /* 0 = not said */
+    double window;            /* keys a query sees at most; 0 = all */
+    double copies;            /* sets of weights used in turn; 1 = the same again and again */
     double clock_hz, power_w; /* 0 = not said */
     double bytes;             /* as recorded, for collectives and streams */
     int32_t hw, library, version, file;
     int64_t line;
-    uint32_t flags;   /* LLMPERF_SAMPLE_ bits of backend.h */
-    uint8_t kind;     /* llmperf_sample_kind */
-    uint8_t stored;   /* weights or KV cache in another dtype than op.dtype; NONE = the same */
-    uint8_t block;    /* 1 = block-scaled (fp8_block): kernels of their own */
-    uint8_t place;    /* llmperf_sample_place */
+    uint32_t flags; /* LLMPERF_SAMPLE_ bits of backend.h */
+    uint8_t kind;   /* llmperf_sample_kind */
+    uint8_t stored; /* weights or KV cache in another dtype than op.dtype; NONE = the same */
+    uint8_t block;  /* 1 = block-scaled (fp8_block): kernels of their own */
+    uint8_t place;  /* llmperf_sample_place */
 } llmperf_sample;
 
 #define LLMPERF_SAMPLE_NAMES_MAX 1024
@@ -103,7 +103,7 @@ LLMPERF_API llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double va
 typedef void (*llmperf_samples_visit)(bool refused, const char *text, void *context);
 
 typedef struct llmperf_samples_options {
-    const char *const *map; /* "their=ours" column names, NULL-terminated; may be NULL */
+    const char *const *map;      /* "their=ours" column names, NULL-terminated; may be NULL */
     llmperf_samples_visit visit; /* may be NULL */
     void *context;
 } llmperf_samples_options;

@@ -30,16 +30,16 @@ LLMPERF_API void llmperf_note(llmperf_notes *notes, const char *format, ...) LLM
 /* ---- model ---------------------------------------------------------------------------------- */
 
 typedef enum llmperf_norm_kind {
-    LLMPERF_NORM_RMS,        /* one weight per channel */
-    LLMPERF_NORM_LAYER,      /* weight and bias */
+    LLMPERF_NORM_RMS,   /* one weight per channel */
+    LLMPERF_NORM_LAYER, /* weight and bias */
     LLMPERF_NORM_LAYER_NOBIAS,
-    LLMPERF_NORM_BARE,       /* no weights */
+    LLMPERF_NORM_BARE, /* no weights */
 } llmperf_norm_kind;
 
 typedef enum llmperf_qk_norm {
     LLMPERF_QK_NORM_NONE,
-    LLMPERF_QK_NORM_HEAD, /* one weight per channel of a head, shared by the heads */
-    LLMPERF_QK_NORM_FULL, /* one weight per channel of all heads */
+    LLMPERF_QK_NORM_HEAD,     /* one weight per channel of a head, shared by the heads */
+    LLMPERF_QK_NORM_FULL,     /* one weight per channel of all heads */
     LLMPERF_QK_NORM_PER_HEAD, /* a weight per channel and head, normed head by head */
 } llmperf_qk_norm;
 
@@ -57,20 +57,20 @@ typedef struct llmperf_attention {
     int64_t window;    /* keys a query sees at most; 0 = all */
     int64_t chunk;     /* positions attend inside chunks of this size (Llama 4); 0 = no chunks */
     bool qkv_bias, out_bias;
-    bool rope;  /* rotary positions (an elementwise pass over q and k) */
-    bool gate;  /* output gate: the q projection is twice as wide (Qwen3-Next) */
-    bool sinks; /* a learned logit per head (gpt-oss) */
-    bool shares_kv; /* reads the cache of an earlier layer: no k, v projections, no cache */
+    bool rope;       /* rotary positions (an elementwise pass over q and k) */
+    bool gate;       /* output gate: the q projection is twice as wide (Qwen3-Next) */
+    bool sinks;      /* a learned logit per head (gpt-oss) */
+    bool shares_kv;  /* reads the cache of an earlier layer: no k, v projections, no cache */
     uint8_t qk_norm; /* llmperf_qk_norm */
 } llmperf_attention;
 
 /* Multi-head latent attention: what is cached is one latent of kv_rank + rope_dim values. */
 typedef struct llmperf_mla {
     int64_t heads;
-    int64_t q_rank;  /* 0 = q is projected directly */
+    int64_t q_rank; /* 0 = q is projected directly */
     int64_t kv_rank;
     int64_t nope_dim, rope_dim, value_dim; /* of one head */
-    bool gate; /* output gate of heads x value_dim (Kimi K3) */
+    bool gate;                             /* output gate of heads x value_dim (Kimi K3) */
 } llmperf_mla;
 
 /* Indexer of sparse attention (DeepSeek-V3.2, GLM-5): scores every cached key, attention then
@@ -132,7 +132,7 @@ typedef enum llmperf_weight_class {
     LLMPERF_WEIGHT_EXPERTS,   /* routed experts */
     LLMPERF_WEIGHT_SHARED,    /* shared experts */
     LLMPERF_WEIGHT_ROUTER,
-    LLMPERF_WEIGHT_OTHER,     /* norms, biases, convolutions */
+    LLMPERF_WEIGHT_OTHER, /* norms, biases, convolutions */
     LLMPERF_WEIGHT_COUNT
 } llmperf_weight_class;
 
@@ -166,20 +166,20 @@ typedef struct llmperf_model {
     char aliases[LLMPERF_ALIASES_MAX][LLMPERF_NAME_MAX];
 
     int64_t hidden, vocab;
-    int64_t embedding_dim;       /* width of the embedding table; hidden unless projected (OPT-350m) */
+    int64_t embedding_dim; /* width of the embedding table; hidden unless projected (OPT-350m) */
     int64_t position_embeddings; /* rows of a learned position table; 0 = none */
     int64_t max_context;         /* trained context; 0 = not said */
     bool tied;                   /* LM head is the embedding table */
     bool head_bias;
-    bool embedding_norm;         /* a norm right after the embedding (BLOOM) */
+    bool embedding_norm; /* a norm right after the embedding (BLOOM) */
     bool final_norm;
     uint8_t norm; /* llmperf_norm_kind */
 
     int layer_kind_count;
     llmperf_layer layers[LLMPERF_LAYER_KINDS_MAX]; /* the layer plan, by shape */
 
-    uint8_t dtype;     /* llmperf_dtype of the file (activations follow it) */
-    uint8_t kv_dtype;  /* the checkpoint's own scheme, or NONE */
+    uint8_t dtype;    /* llmperf_dtype of the file (activations follow it) */
+    uint8_t kv_dtype; /* the checkpoint's own scheme, or NONE */
     /* format of each class of weights and its effective bits per weight */
     uint8_t weight_dtype[LLMPERF_WEIGHT_COUNT];
     uint8_t weight_operand[LLMPERF_WEIGHT_COUNT]; /* dtype activations are quantised to, or NONE */
@@ -187,10 +187,10 @@ typedef struct llmperf_model {
     char scheme[48];    /* quantisation scheme of the checkpoint, "" = none */
     int64_t mtp_params; /* multi-token-prediction layers, not part of the count */
 
-    int64_t published_params; /* from the source, for checks; 0 = not said */
+    int64_t published_params;           /* from the source, for checks; 0 = not said */
     char not_counted[LLMPERF_TEXT_MAX]; /* towers, MTP layers ... that the numbers leave out */
-    llmperf_notes notes;    /* of the file: quirks and sources */
-    llmperf_notes warnings; /* of the reader: what was assumed, what is suspicious */
+    llmperf_notes notes;                /* of the file: quirks and sources */
+    llmperf_notes warnings;             /* of the reader: what was assumed, what is suspicious */
 } llmperf_model;
 
 /* Exact parameters by class; the sum of all is the model's count. */
@@ -278,7 +278,7 @@ typedef struct llmperf_hw {
     /* dense peak per dtype, flop/s (an integer operation counts as one flop); 0 = none */
     double peak_flop_per_s[LLMPERF_DTYPE_COUNT];
     double mem_bytes_per_s;
-    double units; /* SMs, CUs, cores; 0 = not said */
+    double units;       /* SMs, CUs, cores; 0 = not said */
     llmperf_link link;  /* between devices of one node */
     llmperf_link nodes; /* between nodes */
     llmperf_link pcie;  /* host bus, the way between devices without a link */
@@ -292,7 +292,7 @@ typedef struct llmperf_hw {
     char absent[LLMPERF_DTYPE_COUNT][128]; /* why a dtype has no peak; "" = not said */
 
     double memory_bytes;
-    double memory_usable_bytes; /* what the driver reports; 0 = not said */
+    double memory_usable_bytes;        /* what the driver reports; 0 = not said */
     double mem_achievable_bytes_per_s; /* 0 = not said */
     double l2_bytes, clock_hz, launch_s, power_w, price_usd_per_h; /* 0 = not said */
 

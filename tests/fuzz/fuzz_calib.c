@@ -50,9 +50,16 @@ static void check_time(const llmperf_calib *calib)
     llmperf_gradient gradient;
     for (int dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
         hw.peak_flop_per_s[dtype] = 1e14;
-        llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = (uint8_t)dtype, .launches = 1,
-                         .devices = 1, .m = 77, .n = 512, .k = 512, .flop = 2.0 * 77 * 512 * 512,
-                         .weight_bytes = 524288, .bytes = 7e5};
+        llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                         .dtype = (uint8_t)dtype,
+                         .launches = 1,
+                         .devices = 1,
+                         .m = 77,
+                         .n = 512,
+                         .k = 512,
+                         .flop = 2.0 * 77 * 512 * 512,
+                         .weight_bytes = 524288,
+                         .bytes = 7e5};
         double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
         double time = llmperf_time_op(&op, &hw, calib, NULL, &gradient);
         require(time >= ideal / 1.05 * (1 - 1e-12) && !isnan(time));

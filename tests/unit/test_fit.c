@@ -18,8 +18,12 @@ static llmperf_calib calib;
 /* Round numbers of an H100's order. */
 static llmperf_hw part(void)
 {
-    llmperf_hw hw = {.name = "part", .kind = "gpu", .mem_bytes_per_s = 3e12, .units = 132,
-                     .l2_bytes = 50e6, .memory_bytes = 8e10,
+    llmperf_hw hw = {.name = "part",
+                     .kind = "gpu",
+                     .mem_bytes_per_s = 3e12,
+                     .units = 132,
+                     .l2_bytes = 50e6,
+                     .memory_bytes = 8e10,
                      .link = {.kind = "nvlink", .bytes_per_s = 4e11, .latency_s = 3e-6}};
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e15;
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP8] = 2e15;
@@ -44,8 +48,8 @@ typedef struct maker {
 
 static maker make(llmperf_calib_entry truth, double noise, double outliers)
 {
-    maker m = {.hw = part(), .truth = truth, .r = {.state = 1234}, .noise = noise,
-               .outliers = outliers};
+    maker m = {
+        .hw = part(), .truth = truth, .r = {.state = 1234}, .noise = noise, .outliers = outliers};
     llmperf_samples_name(&m.samples, "lib", &m.library, NULL);
     return m;
 }
@@ -62,7 +66,10 @@ static double true_time(const maker *m, const llmperf_op *op)
 
 static void put(maker *m, llmperf_op op, llmperf_sample_kind kind)
 {
-    llmperf_sample s = {.op = op, .kind = (uint8_t)kind, .place = LLMPERF_PLACE_COLD, .copies = 1,
+    llmperf_sample s = {.op = op,
+                        .kind = (uint8_t)kind,
+                        .place = LLMPERF_PLACE_COLD,
+                        .copies = 1,
                         .library = m->library};
     s.time_s = true_time(m, &op) * exp(m->noise * normal(&m->r));
     if (rng_chance(&m->r, m->outliers))
@@ -165,15 +172,18 @@ Test(fit, the_refinements_of_a_gemm_come_back)
 
 static void put_attention(maker *m, bool decode)
 {
-    static const double layouts[][3] = {{8, 1, 128}, {32, 8, 128}, {32, 32, 64}, {16, 2, 64},
-                                        {40, 8, 128}, {64, 8, 256}};
+    static const double layouts[][3] = {{8, 1, 128}, {32, 8, 128}, {32, 32, 64},
+                                        {16, 2, 64}, {40, 8, 128}, {64, 8, 256}};
     for (int i = 0; i < 6; i++)
         for (double b = 1; b <= (decode ? 512 : 16); b *= 2)
             for (double s = decode ? 16 : 32; s <= 16384; s *= 2) {
-                llmperf_attention_shape shape = {
-                    .dtype = LLMPERF_DTYPE_BF16, .sequences = b, .query_tokens = decode ? 1 : s,
-                    .past_tokens = decode ? s : 0, .heads = layouts[i][0],
-                    .kv_heads = layouts[i][1], .head_dim = layouts[i][2]};
+                llmperf_attention_shape shape = {.dtype = LLMPERF_DTYPE_BF16,
+                                                 .sequences = b,
+                                                 .query_tokens = decode ? 1 : s,
+                                                 .past_tokens = decode ? s : 0,
+                                                 .heads = layouts[i][0],
+                                                 .kv_heads = layouts[i][1],
+                                                 .head_dim = layouts[i][2]};
                 put(m, llmperf_sample_attention(&shape),
                     decode ? LLMPERF_SAMPLE_ATTN_DECODE : LLMPERF_SAMPLE_ATTN_PREFILL);
             }
@@ -386,11 +396,14 @@ static llmperf_op random_op(rng *r, llmperf_op_kind kind)
         return llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, (double)rng_log_int(r, 1, 20000),
                                    (double)rng_log_int(r, 64, 20000),
                                    (double)rng_log_int(r, 64, 20000));
-    llmperf_attention_shape shape = {
-        .dtype = LLMPERF_DTYPE_BF16, .sequences = (double)rng_log_int(r, 1, 256),
-        .query_tokens = (double)rng_log_int(r, 1, 4096), .heads = 8, .kv_heads = 2,
-        .past_tokens = rng_chance(r, 0.5) ? 0 : (double)rng_log_int(r, 1, 8192),
-        .head_dim = rng_chance(r, 0.5) ? 64 : 128};
+    llmperf_attention_shape shape = {.dtype = LLMPERF_DTYPE_BF16,
+                                     .sequences = (double)rng_log_int(r, 1, 256),
+                                     .query_tokens = (double)rng_log_int(r, 1, 4096),
+                                     .heads = 8,
+                                     .kv_heads = 2,
+                                     .past_tokens =
+                                         rng_chance(r, 0.5) ? 0 : (double)rng_log_int(r, 1, 8192),
+                                     .head_dim = rng_chance(r, 0.5) ? 64 : 128};
     return llmperf_sample_attention(&shape);
 }
 
@@ -443,10 +456,13 @@ Test(fit, refined_times_keep_the_floor_and_the_order)
             double rows = rng_chance(&r, 0.5) ? 1 : (double)rng_log_int(&r, 1, 1000);
             more = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, op.m + rows, op.n, op.k);
         } else {
-            llmperf_attention_shape shape = {
-                .dtype = LLMPERF_DTYPE_BF16, .sequences = op.sequences,
-                .query_tokens = op.query_tokens, .past_tokens = op.past_tokens, .heads = op.heads,
-                .kv_heads = op.kv_heads, .head_dim = op.head_dim};
+            llmperf_attention_shape shape = {.dtype = LLMPERF_DTYPE_BF16,
+                                             .sequences = op.sequences,
+                                             .query_tokens = op.query_tokens,
+                                             .past_tokens = op.past_tokens,
+                                             .heads = op.heads,
+                                             .kv_heads = op.kv_heads,
+                                             .head_dim = op.head_dim};
             if (op.regime == LLMPERF_REGIME_PREFILL)
                 shape.sequences += 1;
             else
@@ -734,7 +750,8 @@ Test(fit, what_cannot_be_fitted_is_said)
     for (int64_t i = 0; i < m.samples.count; i++)
         m.samples.sample[i].op.dtype = LLMPERF_DTYPE_INT8;
     fits = run(&m, NULL);
-    cr_expect(fits.fit[0].status == LLMPERF_E_FIT && fits.fit[0].entry.key.dtype == LLMPERF_DTYPE_INT8);
+    cr_expect(fits.fit[0].status == LLMPERF_E_FIT &&
+              fits.fit[0].entry.key.dtype == LLMPERF_DTYPE_INT8);
     llmperf_fits_free(&fits);
     llmperf_samples_free(&m.samples);
 }

@@ -48,8 +48,8 @@ static const option sample_options[] = {
                .group = "Workload"),
     OPTION_ROW(sample_arguments, free, DOUBLE, "free", 'f', NULL, "any number at all",
                .group = "Workload"),
-    OPTION_ROW(sample_arguments, rate, DOUBLE, "rate", 0, "R", "requests per second",
-               .min = 0.25, .max = INFINITY, .group = "Workload"),
+    OPTION_ROW(sample_arguments, rate, DOUBLE, "rate", 0, "R", "requests per second", .min = 0.25,
+               .max = INFINITY, .group = "Workload"),
     OPTION_ROW_GIVEN(sample_arguments, tpot_s, tpot_given, TIME, "tpot", 0, NULL,
                      "target time of each output token after the first one, which the largest "
                      "batch must keep",
@@ -256,8 +256,7 @@ Test(option, takes_a_value_with_a_dash_only_behind_an_equals_sign)
 Test(option, refuses_a_missing_value_and_says_what_belongs_there)
 {
     REFUSES(OPTIONS("--batch"), "option '--batch' takes N from 1 to 65536; found no value");
-    REFUSES(OPTIONS("-b", "--explain"),
-            "option '--batch' takes N from 1 to 65536; found no value");
+    REFUSES(OPTIONS("-b", "--explain"), "option '--batch' takes N from 1 to 65536; found no value");
     REFUSES(OPTIONS("--attention"), "option '--attention' takes fused or unfused; found no value");
     REFUSES(OPTIONS("--output", "--"), "option '--output' takes FILE; found no value");
     REFUSES(OPTIONS("--sweep"), "option '--sweep' takes a range, for example 8, 1..8, 1..512*2, "
@@ -878,11 +877,12 @@ Test(option, prints_help_that_shows_everything)
 {
     capture_help(&sample_commands[0]);
     cr_expect(le(int, widest_line(written), 80));
-    cr_expect(eq(int, strncmp(written,
-                              "Usage: llmperf predict [options] MODEL HARDWARE\n\n"
-                              "Predicts what a deployment",
-                              strlen("Usage: llmperf predict [options] MODEL HARDWARE\n\n"
-                                     "Predicts what a deployment")),
+    cr_expect(eq(int,
+                 strncmp(written,
+                         "Usage: llmperf predict [options] MODEL HARDWARE\n\n"
+                         "Predicts what a deployment",
+                         strlen("Usage: llmperf predict [options] MODEL HARDWARE\n\n"
+                                "Predicts what a deployment")),
                  0));
     HAS("\n\nWorkload:\n  -b, --batch N       ");
     HAS("sequences decoded together (1 to 65536) [default: 1]\n");
@@ -910,9 +910,9 @@ Test(option, prints_help_that_shows_everything)
 Test(option, aligns_the_columns_of_help)
 {
     capture_help(&sample_commands[0]);
-    const char *const texts[] = {"sequences decoded", "start of the random", "any number",
-                                 "target time",       "the MLP has",         "no notes",
-                                 "show this help",    NULL};
+    const char *const texts[] = {
+        "sequences decoded", "start of the random", "any number", "target time", "the MLP has",
+        "no notes",          "show this help",      NULL};
     long column = -1;
     for (size_t i = 0; texts[i]; i++) {
         const char *at = strstr(written, texts[i]);
@@ -937,13 +937,22 @@ Test(option, keeps_help_within_80_columns_for_long_texts)
     for (int i = 0; i < 40; i++)
         strcat(help, i % 3 ? "tokens\xc3\xa9 " : "a ");
     strcat(help, word);
-    const char *const choices[] = {"nvfp4", "mxfp4", "int4", "int8", "fp8", "bf16",
+    const char *const choices[] = {"nvfp4", "mxfp4", "int4", "int8", "fp8",  "bf16",
                                    "fp16",  "tf32",  "fp32", "q8_0", "q4_0", NULL};
     const option rows[] = {
-        {.name = name, .letter = 'n', .kind = OPTION_TEXT, .help = help, .metavar = word,
-         .given_offset = OPTION_NOWHERE, .default_text = help},
-        {.name = "short", .kind = OPTION_CHOICE, .help = help, .choices = choices,
-         .given_offset = OPTION_NOWHERE, .group = "Group"},
+        {.name = name,
+         .letter = 'n',
+         .kind = OPTION_TEXT,
+         .help = help,
+         .metavar = word,
+         .given_offset = OPTION_NOWHERE,
+         .default_text = help},
+        {.name = "short",
+         .kind = OPTION_CHOICE,
+         .help = help,
+         .choices = choices,
+         .given_offset = OPTION_NOWHERE,
+         .group = "Group"},
         OPTION_END,
     };
     char examples[1500];

@@ -86,7 +86,8 @@ Test(samples, a_gemm_counts_as_the_model_counts)
 
 Test(samples, weight_only_formats_compute_in_16_bit)
 {
-    llmperf_samples s = good("dtype,op,m,n,k,time_us\nint4_wo,gemm,2,64,32,5\nfp8_block,gemm,2,64,32,5\n");
+    llmperf_samples s =
+        good("dtype,op,m,n,k,time_us\nint4_wo,gemm,2,64,32,5\nfp8_block,gemm,2,64,32,5\n");
     cr_assert(s.count == 2);
     cr_expect(s.sample[0].op.dtype == LLMPERF_DTYPE_BF16);
     cr_expect(s.sample[0].stored == LLMPERF_DTYPE_INT4);
@@ -102,16 +103,21 @@ Test(samples, attention_equals_what_a_model_emits)
 {
     static const int64_t shapes[][4] = {
         /* sequences, query, past, window */
-        {1, 1, 0, 0},   {3, 1, 700, 0},   {2, 64, 0, 0},   {1, 16, 100, 0}, {4, 1, 900, 128},
-        {2, 300, 0, 128}, {1, 32, 500, 128}, {1, 64, 100, 128}, {2, 100, 100, 150},
+        {1, 1, 0, 0},      {3, 1, 700, 0},    {2, 64, 0, 0},
+        {1, 16, 100, 0},   {4, 1, 900, 128},  {2, 300, 0, 128},
+        {1, 32, 500, 128}, {1, 64, 100, 128}, {2, 100, 100, 150},
     };
     static llmperf_model model;
     static llmperf_hw hw;
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_workload w = {.batch = 1};
     llmperf_case c;
-    model = (llmperf_model){.name = "m", .hidden = 512, .vocab = 1000, .embedding_dim = 512,
-                            .final_norm = true, .layer_kind_count = 1,
+    model = (llmperf_model){.name = "m",
+                            .hidden = 512,
+                            .vocab = 1000,
+                            .embedding_dim = 512,
+                            .final_norm = true,
+                            .layer_kind_count = 1,
                             .dtype = LLMPERF_DTYPE_BF16};
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
         model.weight_dtype[i] = LLMPERF_DTYPE_BF16;
@@ -121,11 +127,14 @@ Test(samples, attention_equals_what_a_model_emits)
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int64_t *x = shapes[i];
-        model.layers[0] = (llmperf_layer){
-            .count = 1, .norms = 2,
-            .attention = {.heads = 8, .kv_heads = 2, .head_dim = 64, .value_dim = 64,
-                          .window = x[3]},
-            .mlp = {.ffn = 1024, .gated = true}};
+        model.layers[0] = (llmperf_layer){.count = 1,
+                                          .norms = 2,
+                                          .attention = {.heads = 8,
+                                                        .kv_heads = 2,
+                                                        .head_dim = 64,
+                                                        .value_dim = 64,
+                                                        .window = x[3]},
+                                          .mlp = {.ffn = 1024, .gated = true}};
         error = (llmperf_error){0};
         cr_assert(llmperf_case_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK, "%s",
                   error.text);
@@ -134,18 +143,22 @@ Test(samples, attention_equals_what_a_model_emits)
         while (at < count && ops[at].id != LLMPERF_OP_ATTN_CORE)
             at++;
         cr_assert(at < count);
-        const llmperf_attention_shape shape = {
-            .dtype = LLMPERF_DTYPE_BF16, .sequences = (double)x[0], .query_tokens = (double)x[1],
-            .past_tokens = (double)x[2], .window = (double)x[3], .heads = 8, .kv_heads = 2,
-            .head_dim = 64};
+        const llmperf_attention_shape shape = {.dtype = LLMPERF_DTYPE_BF16,
+                                               .sequences = (double)x[0],
+                                               .query_tokens = (double)x[1],
+                                               .past_tokens = (double)x[2],
+                                               .window = (double)x[3],
+                                               .heads = 8,
+                                               .kv_heads = 2,
+                                               .head_dim = 64};
         llmperf_op mine = llmperf_sample_attention(&shape);
         mine.repeat = ops[at].repeat;
         mine.id = ops[at].id;
         cr_expect(mine.flop == ops[at].flop && mine.bytes == ops[at].bytes &&
                       mine.kv_read_bytes == ops[at].kv_read_bytes &&
                       mine.kv_write_bytes == ops[at].kv_write_bytes &&
-                      mine.input_bytes == ops[at].input_bytes &&
-                      mine.regime == ops[at].regime && mine.past_tokens == ops[at].past_tokens,
+                      mine.input_bytes == ops[at].input_bytes && mine.regime == ops[at].regime &&
+                      mine.past_tokens == ops[at].past_tokens,
                   "shape %zu: flop %g %g, bytes %g %g, regime %d %d", i, mine.flop, ops[at].flop,
                   mine.bytes, ops[at].bytes, mine.regime, ops[at].regime);
     }
@@ -178,7 +191,8 @@ Test(samples, a_column_of_times_for_each_library)
 Test(samples, columns_are_renamed)
 {
     static const char *const map[] = {"kernel_us=time_us", "rows=m", "what=op", NULL};
-    llmperf_samples s = read_text("what,dtype,rows,n,k,kernel_us\ngemm,bf16,7,32,32,3\n", map, NULL);
+    llmperf_samples s =
+        read_text("what,dtype,rows,n,k,kernel_us\ngemm,bf16,7,32,32,3\n", map, NULL);
     cr_assert(error.status == LLMPERF_OK, "%s", error.text);
     cr_assert(s.count == 1);
     cr_expect(s.sample[0].op.m == 7 && s.sample[0].time_s == 3e-6);
@@ -364,9 +378,11 @@ Test(samples, bad_rows_are_named)
     expect_bad_row("op,devices,bytes,time_us\nall_reduce,1,1024,5\n", "devices is 1; 2 to");
     expect_bad_row("op,devices,bytes,time_us\nall_reduce,4,,5\n", "bytes is missing");
     expect_bad_row("dtype,op,batch,seq_q,seq_kv,heads,head_dim,time_us\n"
-                   "bf16,attn_prefill,1,64,32,8,64,5\n", "seq_kv is below seq_q");
+                   "bf16,attn_prefill,1,64,32,8,64,5\n",
+                   "seq_kv is below seq_q");
     expect_bad_row("dtype,op,batch,seq_q,seq_kv,heads,head_dim,time_us\n"
-                   "bf16,attn_decode,1,1,,8,64,5\n", "seq_kv is missing");
+                   "bf16,attn_decode,1,1,,8,64,5\n",
+                   "seq_kv is missing");
     expect_bad_row("dtype,op,m,n,k,time_us,regime\nbf16,gemm,1,32,32,5,tepid\n",
                    "regime is 'tepid'");
     expect_bad_row("dtype,op,m,n,k,time_us,flags\nbf16,gemm,1,32,32,5,contended odd\n",
@@ -377,8 +393,8 @@ Test(samples, bad_rows_are_named)
 Test(samples, a_bad_row_leaves_the_others)
 {
     told t = {0};
-    llmperf_samples s = read_text(GEMM "bf16,gemm,1,32,32,1\nbf16,gemm,x,32,32,1\nbf16,gemm,2,32,32,1\n",
-                                  NULL, &t);
+    llmperf_samples s =
+        read_text(GEMM "bf16,gemm,1,32,32,1\nbf16,gemm,x,32,32,1\nbf16,gemm,2,32,32,1\n", NULL, &t);
     cr_expect(s.count == 2 && s.refused == 1 && s.rows == 3);
     cr_expect(strstr(t.last, "x.csv:3: m is 'x'") != NULL, "%s", t.last);
     llmperf_samples_free(&s);

@@ -86,12 +86,25 @@ static llmperf_calib_entry filled_entry(rng *r, llmperf_calib_key key)
     e.correlation = rng_real(r, 0, 1);
     snprintf(e.library, sizeof e.library, "lib \"%d\"\\", (int)rng_int(r, 0, 99));
     snprintf(e.remarks, sizeof e.remarks, "no settle; a: b # c");
-    e.quality = (llmperf_calib_quality){
-        .samples = rng_int(r, 1, 1 << 30), .points = 7, .groups = 3, .warm = 11, .refused = 1,
-        .mean_frac = rng_real(r, 0, 1), .median_frac = 0.1, .p90_frac = 0.2,
-        .bias_frac = rng_real(r, -0.9, 1), .rms_log = 0.3, .left_out_frac = 1.0 / 3,
-        .roofline_frac = 0.5, .constant_frac = 0.7, .flop_least = 0, .flop_most = 1e15,
-        .bytes_least = 3, .bytes_most = 1e12, .time_least_s = 1e-6, .time_most_s = 0.1};
+    e.quality = (llmperf_calib_quality){.samples = rng_int(r, 1, 1 << 30),
+                                        .points = 7,
+                                        .groups = 3,
+                                        .warm = 11,
+                                        .refused = 1,
+                                        .mean_frac = rng_real(r, 0, 1),
+                                        .median_frac = 0.1,
+                                        .p90_frac = 0.2,
+                                        .bias_frac = rng_real(r, -0.9, 1),
+                                        .rms_log = 0.3,
+                                        .left_out_frac = 1.0 / 3,
+                                        .roofline_frac = 0.5,
+                                        .constant_frac = 0.7,
+                                        .flop_least = 0,
+                                        .flop_most = 1e15,
+                                        .bytes_least = 3,
+                                        .bytes_most = 1e12,
+                                        .time_least_s = 1e-6,
+                                        .time_most_s = 0.1};
     return e;
 }
 
@@ -111,14 +124,18 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
         {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16},
         {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .stored = LLMPERF_DTYPE_INT4},
         {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_FP32, .gemv = 1},
-        {.kind = LLMPERF_KIND_ATTENTION, .regime = LLMPERF_REGIME_PREFILL,
+        {.kind = LLMPERF_KIND_ATTENTION,
+         .regime = LLMPERF_REGIME_PREFILL,
          .dtype = LLMPERF_DTYPE_FP16},
-        {.kind = LLMPERF_KIND_ATTENTION, .regime = LLMPERF_REGIME_DECODE,
-         .dtype = LLMPERF_DTYPE_BF16, .stored = LLMPERF_DTYPE_FP8},
+        {.kind = LLMPERF_KIND_ATTENTION,
+         .regime = LLMPERF_REGIME_DECODE,
+         .dtype = LLMPERF_DTYPE_BF16,
+         .stored = LLMPERF_DTYPE_FP8},
         {.kind = LLMPERF_KIND_ELEMENTWISE, .dtype = LLMPERF_DTYPE_FP32},
         {.kind = LLMPERF_KIND_COLLECTIVE},
         {.kind = LLMPERF_KIND_COLLECTIVE, .collective = LLMPERF_COLLECTIVE_ALL_GATHER},
-        {.kind = LLMPERF_KIND_COLLECTIVE, .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
+        {.kind = LLMPERF_KIND_COLLECTIVE,
+         .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
          .devices = 8},
     };
     for (int seed = 0; seed < CASES(200); seed++) {
@@ -172,15 +189,26 @@ Test(spec_calib, variants_time_what_they_name)
     static llmperf_hw hw = {.mem_bytes_per_s = 1e9,
                             .link = {.kind = "nvlink", .bytes_per_s = 1e9, .latency_s = 1e-6}};
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e18;
-    llmperf_op op = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .launches = 1,
-                     .m = 1, .n = 1000, .k = 1000, .flop = 2e6, .weight_bytes = 2e6, .bytes = 2e6};
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .m = 1,
+                     .n = 1000,
+                     .k = 1000,
+                     .flop = 2e6,
+                     .weight_bytes = 2e6,
+                     .bytes = 2e6};
     cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
-    op.weight_bytes = op.bytes = 0.5e6; /* 4 bits: a quarter of the bytes at a quarter of the rate */
+    op.weight_bytes = op.bytes =
+        0.5e6; /* 4 bits: a quarter of the bytes at a quarter of the rate */
     cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
     op.weight_bytes = op.bytes = 1e6; /* 8 bits: no fit of its own */
     cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
-    llmperf_op reduce = {.kind = LLMPERF_KIND_COLLECTIVE, .devices = 2, .launches = 1,
-                         .collective = LLMPERF_COLLECTIVE_ALL_REDUCE, .link_bytes = 0};
+    llmperf_op reduce = {.kind = LLMPERF_KIND_COLLECTIVE,
+                         .devices = 2,
+                         .launches = 1,
+                         .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
+                         .link_bytes = 0};
     cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 1e-3, 1e-12));
     reduce.devices = 16; /* nearest: 8 */
     cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
@@ -212,22 +240,28 @@ Test(spec_calib, what_is_refused)
     expect_refusal(HEAD FIT "    parameters: {launch_s: max}\n", "launch_s");
     expect_refusal(HEAD FIT "    parameters: {tile_padding: 1.5}\n", "tile_padding");
     expect_refusal(HEAD FIT "    parameters: {norm: .inf}\n", "norm");
-    expect_refusal(HEAD FIT "    parameters: {norm: max}\n    fitted: [norm]\n    covariance: [[1]]\n",
+    expect_refusal(HEAD FIT
+                   "    parameters: {norm: max}\n    fitted: [norm]\n    covariance: [[1]]\n",
                    "norm is max and cannot be fitted");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm]\n",
                    "covariance is missing");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    covariance: [[1]]\n",
                    "fitted is missing");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm, norm]\n"
-                            "    covariance: [[1]]\n", "stands here twice");
+                            "    covariance: [[1]]\n",
+                   "stands here twice");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm, launch_s]\n"
-                            "    covariance: [[1, 0]]\n", "covariance is not square");
+                            "    covariance: [[1, 0]]\n",
+                   "covariance is not square");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm, launch_s]\n"
-                            "    covariance: [[1, 2], [2, 1]]\n", "covariance is none");
+                            "    covariance: [[1, 2], [2, 1]]\n",
+                   "covariance is none");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm, launch_s]\n"
-                            "    covariance: [[1, 0.5], [0.2, 1]]\n", "covariance is none");
+                            "    covariance: [[1, 0.5], [0.2, 1]]\n",
+                   "covariance is none");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm]\n"
-                            "    covariance: [[-1]]\n", "covariance is none");
+                            "    covariance: [[-1]]\n",
+                   "covariance is none");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm]\n"
                             "    covariance: [[4]]\n    standard_error: {norm: 3}\n",
                    "the covariance says 2");
