@@ -143,7 +143,7 @@ static uint8_t gemv_of(const llmperf_calib *calib, const llmperf_op *op)
 static const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t index,
                                            llmperf_op_kind kind)
 {
-    if (index != LLMPERF_CALIB_NO_ENTRY)
+    if (calib && index != LLMPERF_CALIB_NO_ENTRY)
         return &calib->entry[index];
     return kind == LLMPERF_KIND_COLLECTIVE ? &IDEAL_COLLECTIVE : &IDEAL;
 }
