@@ -82,7 +82,8 @@ struct hf_family {
 struct hf_reader {
     const doc *document;
     const hf_family *family;
-    doc_node *outer; /* the file's root */
+    hf_family declared; /* of a model type that no row knows: what its own keys say */
+    doc_node *outer;    /* the file's root */
     doc_node *map;   /* where the text model's keys are */
     llmperf_model *model;
     llmperf_layer layer;
@@ -273,9 +274,11 @@ static const hf_family FAMILIES[] = {
      .bias_key = "attention_bias", .windows = WINDOW_ALL},
     {"qwen", LLAMA_LIKE, .qkv_bias = BIAS_ALWAYS, .hook = hook_qwen1},
     {"qwen2", LLAMA_LIKE, .qkv_bias = BIAS_ALWAYS, .windows = WINDOW_FROM},
+    {"qwen2_5_vl", LLAMA_LIKE, .qkv_bias = BIAS_ALWAYS, .windows = WINDOW_FROM},
     {"qwen2_5_vl_text", LLAMA_LIKE, .qkv_bias = BIAS_ALWAYS, .windows = WINDOW_FROM},
     {"qwen2_moe", LLAMA_LIKE, .moe = true, .shared = SHARED_WIDTH, .shared_gate = true,
      .qkv_bias = BIAS_ALWAYS, .windows = WINDOW_FROM},
+    {"qwen2_vl", LLAMA_LIKE, .qkv_bias = BIAS_ALWAYS, .windows = WINDOW_FROM},
     {"qwen3", LLAMA_LIKE, .qk_norm = LLMPERF_QK_NORM_HEAD, .head_dim_required = true,
      .qkv_bias = BIAS_KEY_OFF, .out_bias = BIAS_KEY_OFF, .bias_key = "attention_bias",
      .windows = WINDOW_FROM},
@@ -1367,11 +1370,126 @@ static void list_families(char *buffer, size_t size)
                                  FAMILIES[i].model_type);
 }
 
+/* Keys whose meaning is the same in every decoder. A model type that no row knows is read by them;
+ * one more key could be one more matrix. */
+static const char *const PLAIN_KEYS[] = {
+    /* dimensions */
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
+    "intermediate_size", "vocab_size", "max_position_embeddings", "sliding_window",
+    "use_sliding_window", "max_window_layers", "layer_types",
+    /* experts */
+    "num_experts", "num_local_experts", "n_routed_experts", "num_experts_per_tok",
+    "moe_intermediate_size", "shared_expert_intermediate_size", "n_shared_experts",
+    "num_shared_experts", "first_k_dense_replace", "moe_layer_freq", "decoder_sparse_step",
+    "mlp_only_layers", "mlp_layer_types", "interleave_moe_layer_step",
+    /* MLA */
+    "q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim",
+    "qk_head_dim",
+    /* traits */
+    "attention_bias", "mlp_bias", "tie_word_embeddings", "rms_norm_eps", "hidden_act",
+    "use_qk_norm", "qk_norm", "torch_dtype", "dtype", "quantization_config",
+    "num_nextn_predict_layers",
+    /* no weights behind them */
+    "model_type", "architectures", "auto_map", "transformers_version", "initializer_range",
+    "use_cache", "attention_dropout", "hidden_dropout", "bos_token_id", "eos_token_id",
+    "pad_token_id", "rope_theta", "rope_scaling", "rope_parameters", "rope_interleave",
+    "partial_rotary_factor", "pretraining_tp", "norm_topk_prob", "router_aux_loss_coef",
+    "output_router_logits", "aux_loss_alpha", "seq_aux", "n_group", "topk_group", "topk_method",
+    "scoring_func", "routed_scaling_factor", "ep_size", "router_jitter_noise",
+    "router_z_loss_coef", "moe_router_dtype", "_name_or_path", "torchscript", "attn_implementation",
+    "_attn_implementation", "text_config", "vision_config", "audio_config", "language_config",
+    "llm_config", "tokenizer_class", "logits_to_keep", "num_logits_to_keep", NULL};
+
+static bool is_word(const char *word, const char *const *words)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The first key of the map whose meaning is not known, NULL when there is none. */
+static const doc_node *strange_key(const doc_node *map)
+{
+    for (const doc_node *node = map->first; node; node = node->next)
+        if (!is_word(node->key, PLAIN_KEYS) && !doc_is_null(node))
+            return node;
+    return NULL;
+}
+
+/*
+ * A family from the keys of the file alone: a gated decoder with RMS norms, the form of every
+ * recent model; experts and MLA where their keys are. False: the keys do not say enough.
+ */
+static bool declare_family(hf_reader *r, const char *model_type)
+{
+    static const char *const gated[] = {"silu", "swish", "swiglu", NULL};
+    static const char *const mla[] = {"kv_lora_rank", NULL};
+    doc_node *act = find(r->map, "hidden_act");
+    if (strange_key(r->map) || !find(r->map, "rms_norm_eps") || !act ||
+        act->kind != DOC_SCALAR || !is_word(act->text, gated))
+        return false;
+    hf_family f = {
+        .model_type = "this type of",
+        .gated = true,
+        .norm = LLMPERF_NORM_RMS,
+        .norms = 2,
+        .qkv_bias = BIAS_KEY_OFF,
+        .out_bias = BIAS_KEY_OFF,
+        .bias_key = "attention_bias",
+        .mlp_bias = BIAS_KEY_OFF,
+        .mlp_bias_key = "mlp_bias",
+        .moe = find_any(r->map, EXPERTS_KEYS) != NULL,
+        .mla = find_any(r->map, mla) != NULL,
+        .windows = find(r->map, "use_sliding_window") ? WINDOW_FROM : WINDOW_ALL,
+    };
+    if (f.moe)
+        f.shared = find_any(r->map, SHARED_WIDTH_KEYS)   ? SHARED_WIDTH
+                   : find_any(r->map, SHARED_COUNT_KEYS) ? SHARED_COUNT
+                                                         : SHARED_NONE;
+    if (flag(r, "use_qk_norm", false) || flag(r, "qk_norm", false))
+        f.qk_norm = LLMPERF_QK_NORM_HEAD;
+    r->declared = f;
+    r->family = &r->declared;
+    char shown[LLMPERF_NAME_MAX * 2];
+    llmperf_escape(model_type, shown, sizeof shown);
+    llmperf_note(&r->model->warnings,
+                 "model_type %s is not known: read by its keys, as a gated decoder with RMS norms; "
+                 "biases, norms of q and k, and a tied head only where a key says so",
+                 shown);
+    return true;
+}
+
+static void refuse_family(hf_reader *r, const doc_node *node, const char *model_type)
+{
+    char names[2048], strange[160] = "";
+    const doc_node *key = strange_key(r->map);
+    list_families(names, sizeof names);
+    if (key)
+        snprintf(strange, sizeof strange, " and its key '%.96s' could mean more weights",
+                 key->key);
+    done(r, doc_fail(r->document, node, r->error,
+                     "model_type '%s' is not counted by this version%s; known are %s", model_type,
+                     strange, names));
+    unsupported(r);
+}
+
+/* Where wrappers of several models keep the text model. */
+static doc_node *text_map(doc_node *outer)
+{
+    static const char *const keys[] = {"text_config", "language_config", "llm_config", NULL};
+    for (int i = 0; keys[i]; i++) {
+        doc_node *node = find(outer, keys[i]);
+        if (node && node->kind == DOC_MAP)
+            return node;
+    }
+    return outer;
+}
+
 static bool find_family(hf_reader *r)
 {
     char model_type[LLMPERF_NAME_MAX] = "";
-    doc_node *text = find(r->outer, "text_config");
-    r->map = text && text->kind == DOC_MAP ? text : r->outer;
+    r->map = text_map(r->outer);
     doc_node *node = find(r->map, "model_type");
     if (!node)
         node = find(r->outer, "model_type");
@@ -1387,13 +1505,8 @@ static bool find_family(hf_reader *r)
     if (!done(r, doc_text(r->document, node, model_type, sizeof model_type, r->error)))
         return false;
     r->family = family_of(model_type);
-    if (!r->family) {
-        char names[2048];
-        list_families(names, sizeof names);
-        done(r, doc_fail(r->document, node, r->error,
-                         "model_type '%s' is not counted by this version; known are %s", model_type,
-                         names));
-        unsupported(r);
+    if (!r->family && !declare_family(r, model_type)) {
+        refuse_family(r, node, model_type);
         return false;
     }
     snprintf(r->model->architecture, sizeof r->model->architecture, "%s", model_type);

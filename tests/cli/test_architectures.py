@@ -5,6 +5,7 @@ figures, and the planning questions whose answers are exact."""
 import csv
 import functools
 import json
+import os
 
 from llmperf_test import DATA, case, close, contains, equal, expect, folder, main, run, run_json
 
@@ -617,6 +618,40 @@ def _():
         report = run_json(["layers", path_of(file), "h100-sxm"])
         op = next(op for op in report["phases"][0]["ops"] if op["name"] == name)
         expect(op["dtype"] in ("bf16", "fp16"), op["dtype"])
+
+
+# A model type that no table knows: 24 layers of attention (16 heads, 4 KV heads of 128 on hidden
+# 2048) and 16 experts of width 1024. By hand, per layer: q 2048 x 2048, k and v 2 x 2048 x 512, out
+# 2048 x 2048 = 10,485,760; experts 16 x 3 x 2048 x 1024 = 100,663,296; router 16 x 2048 = 32,768;
+# two norms 4,096. Twice the table of 32000 x 2048, and the last norm 2,048.
+UNKNOWN = {"model_type": "mars", "hidden_size": 2048, "num_hidden_layers": 24,
+           "num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 128,
+           "vocab_size": 32000, "hidden_act": "silu", "rms_norm_eps": 1e-5,
+           "max_position_embeddings": 8192, "torch_dtype": "bfloat16", "num_experts": 16,
+           "num_experts_per_tok": 2, "moe_intermediate_size": 1024}
+
+
+@case("an unknown model type whose keys are all plain is read as what it declares, with a note")
+def _():
+    with folder() as here:
+        path = os.path.join(here, "config.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(UNKNOWN, out)
+        shown = run_json(["specs", "show", path, "--kind", "model"])
+        layer = 10_485_760 + 100_663_296 + 32_768 + 4_096
+        equal(shown["model"]["params"], 24 * layer + 2 * 32000 * 2048 + 2048)
+        expect(any("mars is not known" in note for note in shown["notes"]), str(shown["notes"]))
+
+
+@case("an unknown model type with a key that could be weights is refused, naming the key")
+def _():
+    with folder() as here:
+        for key, value in (("memory_slots", 4), ("ssm_state_size", 128)):
+            path = os.path.join(here, "config.json")
+            with open(path, "w", encoding="utf-8") as out:
+                json.dump({**UNKNOWN, key: value}, out)
+            result = run(["predict", path, "h100-sxm"], code=5)
+            contains(result.err, f"its key '{key}' could mean more weights")
 
 
 @case("every architecture predicts on every kind of part, finite and above the floor")
