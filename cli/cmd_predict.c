@@ -85,8 +85,9 @@ const option_command COMMAND_PREDICT = {
         "Predicts memory, time to first token, time per output token and throughput of MODEL on "
         "HARDWARE, and the batch at which its dense layers turn compute-bound.\n\n"
         "MODEL is a shipped name, a model YAML, a Hugging Face config.json or a folder that holds "
-        "one. HARDWARE is a shipped name or a YAML. Without a calibration every time is a bound: "
-        "the roofline at one end, what 95 % of published engines reach at the other. Exit code 8 "
+        "one, or a GGUF file. HARDWARE is a shipped name or a YAML. Without a calibration every "
+        "time is a bound: "
+        "the roofline at one end, what 95 % of published runs reach at the other. Exit code 8 "
         "says that the deployment does not fit.",
     .examples = "llmperf predict llama-3.1-8b h100-sxm\n"
                 "llmperf predict llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 -g 512\n"

@@ -255,6 +255,9 @@ void page_end_table(page *p)
     int total = 0, gap = 2, indent = 2;
     for (int i = 0; i < p->columns; i++)
         total += width[i];
+    const int sentence = 30; /* a last column of sentences wraps rather than narrows the table */
+    if (!p->right[p->columns - 1] && width[p->columns - 1] > sentence)
+        total -= width[p->columns - 1] - sentence;
     if (indent + total + gap * (p->columns - 1) > PAGE_WIDTH)
         gap = 1;
     if (indent + total + gap * (p->columns - 1) > PAGE_WIDTH)

@@ -84,7 +84,7 @@ struct hf_reader {
     const hf_family *family;
     hf_family declared; /* of a model type that no row knows: what its own keys say */
     doc_node *outer;    /* the file's root */
-    doc_node *map;   /* where the text model's keys are */
+    doc_node *map;      /* where the text model's keys are */
     llmperf_model *model;
     llmperf_layer layer;
     llmperf_moe moe; /* what a MoE layer holds in place of the dense FFN */
@@ -1395,8 +1395,8 @@ static const char *const PLAIN_KEYS[] = {
     "pad_token_id", "rope_theta", "rope_scaling", "rope_parameters", "rope_interleave",
     "partial_rotary_factor", "pretraining_tp", "norm_topk_prob", "router_aux_loss_coef",
     "output_router_logits", "aux_loss_alpha", "seq_aux", "n_group", "topk_group", "topk_method",
-    "scoring_func", "routed_scaling_factor", "ep_size", "router_jitter_noise",
-    "router_z_loss_coef", "moe_router_dtype", "_name_or_path", "torchscript", "attn_implementation",
+    "scoring_func", "routed_scaling_factor", "ep_size", "router_jitter_noise", "router_z_loss_coef",
+    "moe_router_dtype", "_name_or_path", "torchscript", "attn_implementation",
     "_attn_implementation", "text_config", "vision_config", "audio_config", "language_config",
     "llm_config", "tokenizer_class", "logits_to_keep", "num_logits_to_keep", NULL};
 
@@ -1426,8 +1426,8 @@ static bool declare_family(hf_reader *r, const char *model_type)
     static const char *const gated[] = {"silu", "swish", "swiglu", NULL};
     static const char *const mla[] = {"kv_lora_rank", NULL};
     doc_node *act = find(r->map, "hidden_act");
-    if (strange_key(r->map) || !find(r->map, "rms_norm_eps") || !act ||
-        act->kind != DOC_SCALAR || !is_word(act->text, gated))
+    if (strange_key(r->map) || !find(r->map, "rms_norm_eps") || !act || act->kind != DOC_SCALAR ||
+        !is_word(act->text, gated))
         return false;
     hf_family f = {
         .model_type = "this type of",
@@ -1466,8 +1466,7 @@ static void refuse_family(hf_reader *r, const doc_node *node, const char *model_
     const doc_node *key = strange_key(r->map);
     list_families(names, sizeof names);
     if (key)
-        snprintf(strange, sizeof strange, " and its key '%.96s' could mean more weights",
-                 key->key);
+        snprintf(strange, sizeof strange, " and its key '%.96s' could mean more weights", key->key);
     done(r, doc_fail(r->document, node, r->error,
                      "model_type '%s' is not counted by this version%s; known are %s", model_type,
                      strange, names));

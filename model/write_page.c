@@ -200,13 +200,14 @@ static void crossing_sentence(page *p, const llmperf_prediction *r)
         return;
     }
     if (memory < dense->batch) {
+        char rise[80] = "";
+        if (r->has_knee && r->latency_knee_batch <= memory)
+            snprintf(rise, sizeof rise, "; TPOT has risen 10 %% at batch %s", knee);
         page_paragraph(
             p, 0,
-            "Memory ends at batch %s, so this deployment stays bandwidth-bound: "
-            "more batch is almost free until then%s%s%s.",
-            limit, r->has_knee && r->latency_knee_batch <= memory ? " (TPOT +10 % at batch " : "",
-            r->has_knee && r->latency_knee_batch <= memory ? knee : "",
-            r->has_knee && r->latency_knee_batch <= memory ? ")" : "");
+            "Memory ends at batch %s, so the dense layers stay bandwidth-bound: tokens/s "
+            "rise with every sequence until then%s.",
+            limit, rise);
         return;
     }
     page_paragraph(p, 0,
@@ -222,6 +223,35 @@ static const llmperf_moe *moe_of(const llmperf_model *model)
         if (model->layers[i].moe.experts > 0)
             return &model->layers[i].moe;
     return NULL;
+}
+
+/* How many experts a step reads, and whether batching can fill them within memory. */
+static void expert_sentence(page *p, const llmperf_prediction *r)
+{
+    const llmperf_moe *moe = moe_of(r->c->model);
+    const llmperf_crossings *d = &r->datasheet;
+    char experts[HUMAN_MAX], at[HUMAN_MAX], most[HUMAN_MAX], crossing[160] = "";
+    if (!moe)
+        return;
+    for (int i = 0; i < d->op_count && !crossing[0]; i++) {
+        const llmperf_op_crossing *one = &d->op[i];
+        if (one->id != LLMPERF_OP_MOE_GATE_UP && one->id != LLMPERF_OP_MOE_UP)
+            continue;
+        if (!one->crossing.exists)
+            snprintf(crossing, sizeof crossing, "; the experts never turn compute-bound");
+        else if (one->crossing.batch > r->memory.max_batch)
+            snprintf(crossing, sizeof crossing,
+                     "; the experts turn compute-bound at batch %s, out of memory's reach (%s)",
+                     human_count((double)one->crossing.batch, at),
+                     human_count((double)r->memory.max_batch, most));
+        else
+            snprintf(crossing, sizeof crossing, "; the experts turn compute-bound at batch %s",
+                     human_count((double)one->crossing.batch, at));
+    }
+    double tokens = (double)r->c->workload.batch * (double)r->c->workload.query;
+    double distinct = llmperf_distinct_experts(moe, tokens, r->c->workload.moe_skew);
+    page_paragraph(p, 2, "  a step reads %s of %lld experts a layer%s",
+                   human_number(distinct, experts), (long long)moe->experts, crossing);
 }
 
 static void predict_crossings(page *p, const llmperf_prediction *r)
@@ -248,15 +278,7 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
             one->crossing.exists ? human_count((double)one->crossing.batch, number) : "never");
     }
     page_paragraph(p, 2, "  %s", line);
-    const llmperf_moe *moe = moe_of(r->c->model);
-    if (moe) {
-        double tokens = (double)r->c->workload.batch * (double)r->c->workload.query;
-        char experts[HUMAN_MAX];
-        page_paragraph(
-            p, 2, "  a step reads %s of %lld experts a layer",
-            human_number(llmperf_distinct_experts(moe, tokens, r->c->workload.moe_skew), experts),
-            (long long)moe->experts);
-    }
+    expert_sentence(p, r);
     if (d->step.exists)
         page_paragraph(p, 2, "  the whole step, attention included: %s",
                        human_count((double)d->step.batch, number));
@@ -622,8 +644,15 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
     page_table(&p, 2, headings);
     fact(&p, "parameters", "%s (%lld)", human_count((double)params.total, a),
          (long long)params.total);
-    if (params.active < params.total)
-        fact(&p, "active", "%s per token", human_count((double)params.active, a));
+    if (params.active < params.total) {
+        /* three figures are in print: with the tables, without the input table, without both */
+        double tables = (double)model->vocab * (double)model->embedding_dim;
+        double no_input = (double)params.active - (model->tied ? 0 : tables);
+        char c[HUMAN_MAX], d[HUMAN_MAX];
+        fact(&p, "active", "%s per token; %s without the embedding, %s without the head too",
+             human_count((double)params.active, a), human_count(no_input, c),
+             human_count(no_input - tables, d));
+    }
     fact(&p, "weights", "%s as %s%s%s", human_bytes(llmperf_model_weight_bytes(model, NULL), a),
          llmperf_dtype_name((llmperf_dtype)model->dtype), model->scheme[0] ? ", quantised: " : "",
          model->scheme);
