@@ -33,19 +33,24 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
-/* One specification, of either kind. */
+/* One specification, of any kind. */
 typedef struct spec {
     bool is_model;
     llmperf_model model;
     llmperf_hw hw;
+    llmperf_calib calib; /* listed only */
 } spec;
+
+enum { LISTED_KINDS = 3 };
+static const char *const LISTED[LISTED_KINDS] = {"models", "hardware", "calibration"};
 
 /* ---- list ------------------------------------------------------------------------------------------ */
 
 typedef struct listing {
     FILE *out;
     const char *format;
-    bool names, model, first;
+    bool names, first;
+    int kind; /* of LISTED */
     spec *one;
     llmperf_status status;
 } listing;
@@ -58,15 +63,18 @@ static bool list_one(const char *name, const char *path, void *context)
         fprintf(l->out, "%s\n", name);
         return true;
     }
-    llmperf_status status = l->model ? llmperf_model_load(path, &l->one->model, &error)
-                                     : llmperf_hw_load(path, &l->one->hw, &error);
+    spec *one = l->one;
+    llmperf_status status = l->kind == 0   ? llmperf_model_load(path, &one->model, &error)
+                            : l->kind == 1 ? llmperf_hw_load(path, &one->hw, &error)
+                                           : llmperf_calib_load(path, &one->calib, &error);
     if (status != LLMPERF_OK) { /* a broken file is named, the rest still listed */
         common_report(status, &error);
         l->status = l->status == LLMPERF_OK ? status : l->status;
         return true;
     }
-    status = l->model ? llmperf_write_model_row(l->out, l->format, &l->one->model, l->first)
-                      : llmperf_write_hw_row(l->out, l->format, &l->one->hw, l->first);
+    status = l->kind == 0   ? llmperf_write_model_row(l->out, l->format, &one->model, l->first)
+             : l->kind == 1 ? llmperf_write_hw_row(l->out, l->format, &one->hw, l->first)
+                            : llmperf_write_calib_row(l->out, l->format, &one->calib, l->first);
     l->status = l->status == LLMPERF_OK ? status : l->status;
     l->first = false;
     return true;
@@ -77,32 +85,34 @@ static llmperf_status list(const specs_arguments *a, const char *kind, common_ou
 {
     llmperf_spec_paths paths;
     llmperf_status status = LLMPERF_OK;
-    const char *const kinds[] = {"models", "hardware"};
     bool json = strcmp(output->format, "json") == 0;
     spec *one = malloc(sizeof *one);
     if (!one)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     common_spec_paths(&a->common, &paths);
-    if (kind && strcmp(kind, kinds[0]) != 0 && strcmp(kind, kinds[1]) != 0) {
+    bool known = !kind;
+    for (int i = 0; i < LISTED_KINDS; i++)
+        known = known || strcmp(kind, LISTED[i]) == 0;
+    if (!known) {
         free(one);
         return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "'specs list %s'; models or hardware is allowed", kind);
+                            "'specs list %s'; models, hardware or calibration is allowed", kind);
     }
     if (json && !a->names)
         fprintf(output->file, "{\n  \"llmperf\": \"%s\",\n  \"schema\": %d", llmperf_version(),
                 LLMPERF_JSON_SCHEMA);
-    for (int i = 0; i < 2 && status == LLMPERF_OK; i++) {
+    for (int i = 0; i < LISTED_KINDS && status == LLMPERF_OK; i++) {
         listing l = {.out = output->file,
                      .format = output->format,
                      .names = a->names,
-                     .model = i == 0,
+                     .kind = i,
                      .first = true,
                      .one = one};
-        if (kind && strcmp(kind, kinds[i]) != 0)
+        if (kind && strcmp(kind, LISTED[i]) != 0)
             continue;
         if (json && !a->names)
-            fprintf(output->file, ",\n  \"%s\": [", kinds[i]);
-        status = llmperf_list_specs(&paths, kinds[i], list_one, &l, error);
+            fprintf(output->file, ",\n  \"%s\": [", LISTED[i]);
+        status = llmperf_list_specs(&paths, LISTED[i], list_one, &l, error);
         if (json && !a->names)
             fputs(l.first ? "]" : "\n  ]", output->file);
         status = status == LLMPERF_OK ? l.status : status;
@@ -220,7 +230,7 @@ static int run(int argc, char **argv)
                               "'specs %s' is not known; list, show and check are allowed", verb);
     else if (is_list ? names > 1 : is_show ? names != 1 : names < 1)
         status = llmperf_fail(&error, LLMPERF_E_USAGE, "'specs %s' takes %s; %d given", verb,
-                              is_list   ? "models, hardware or nothing"
+                              is_list   ? "models, hardware, calibration or nothing"
                               : is_show ? "one NAME or file"
                                         : "at least one NAME or file",
                               names);
@@ -255,9 +265,11 @@ const option_command COMMAND_SPECS = {
     .name = "specs",
     .synopsis = "list|show|check [NAME...]",
     .summary = "what is shipped, where each number comes from, is this file right",
-    .about = "list shows the shipped models and hardware; show prints one, with the source and "
-             "confidence of its numbers; check reads files and names every fault with its line, "
-             "and compares a model's parameter count with the published one.",
+    .about =
+        "list shows the shipped models, hardware and calibrations; show prints a model or part, "
+        "with the source and confidence of its numbers; check reads files and names every fault "
+        "with its line, "
+        "and compares a model's parameter count with the published one.",
     .examples = "llmperf specs list hardware\n"
                 "llmperf specs show h100-sxm\n"
                 "llmperf specs show ./config.json --format yaml -o my-model.yaml\n"

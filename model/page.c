@@ -48,14 +48,6 @@ static int width_of(const char *text)
     return width;
 }
 
-static void bold(page *p, const char *text)
-{
-    if (p->color)
-        fprintf(p->out, "\033[1m%s\033[0m\n", text);
-    else
-        fprintf(p->out, "%s\n", text);
-}
-
 /* Breaks at blanks so that no line passes the page's width. */
 static void wrap(page *p, int indent, const char *text)
 {
@@ -94,6 +86,16 @@ static void wrap(page *p, int indent, const char *text)
     fputc('\n', p->out);
 }
 
+/* Zero-width on a terminal, so the lines break where they do without colour. */
+static void bold(page *p, const char *text)
+{
+    if (p->color)
+        fputs("\033[1m", p->out);
+    wrap(p, 2, text);
+    if (p->color)
+        fputs("\033[0m", p->out);
+}
+
 void page_title(page *p, const char *format, ...)
 {
     char text[TEXT_MAX];
@@ -103,10 +105,8 @@ void page_title(page *p, const char *format, ...)
     va_end(arguments);
     if (p->markdown)
         fprintf(p->out, "# %s\n\n", text);
-    else if (p->color)
-        fprintf(p->out, "\033[1m%s\033[0m\n", text);
     else
-        wrap(p, 2, text);
+        bold(p, text);
     p->started = true;
 }
 

@@ -303,6 +303,42 @@ void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_
     *ret_point = point;
 }
 
+/* What the user should know of the calibration: where it comes from, what it has no fit for. */
+static void note_calibration(const llmperf_case *c, llmperf_notes *notes)
+{
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_segment segment = llmperf_decode_segment(c, c->workload.batch, c->workload.context);
+    int count = llmperf_emit(c, &segment, 1, ops);
+    double all_s = 0, bare_s = 0, launches = 0, bare = 0;
+    bool kind[LLMPERF_KIND_COUNT] = {false};
+    char names[128] = "";
+    for (int i = 0; i < count; i++) {
+        double time_s = ops[i].repeat * llmperf_time_op(&ops[i], c->hw, c->calib, NULL, NULL);
+        double times = ops[i].repeat * ops[i].launches;
+        all_s += time_s;
+        launches += times;
+        if (llmperf_calib_find(c->calib, &ops[i], (llmperf_regime)ops[i].regime) !=
+            LLMPERF_CALIB_NO_ENTRY)
+            continue;
+        bare_s += time_s;
+        bare += times;
+        if (!kind[ops[i].kind]) {
+            size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                     llmperf_kind_name((llmperf_op_kind)ops[i].kind));
+        }
+        kind[ops[i].kind] = true;
+    }
+    if (c->calib->hw[0] && strcmp(c->calib->hw, c->hw->name) != 0)
+        llmperf_note(notes, "%s was fitted on %s: its efficiencies are carried over to %s",
+                     c->calib->name, c->calib->hw, c->hw->name);
+    if (bare > 0)
+        llmperf_note(notes,
+                     "%s has no fit for %s: %.0f of %.0f launches of a decode step, %.2g %% of its "
+                     "time, are taken at their bound",
+                     c->calib->name, names, bare, launches, 100 * bare_s / all_s);
+}
+
 llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
                                llmperf_error *error)
 {
@@ -342,6 +378,8 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
         llmperf_note(&p->notes, "%s", c->notes.text[i]);
     for (int i = 0; i < c->hw->warnings.count; i++)
         llmperf_note(&p->notes, "%s", c->hw->warnings.text[i]);
+    if (c->calib)
+        note_calibration(c, &p->notes);
     if (c->hw->memory_usable_bytes == 0)
         llmperf_note(&p->notes, "usable memory of %s is not known: the label's %.3g GB is taken",
                      c->hw->name, c->hw->memory_bytes / 1e9);
@@ -358,6 +396,9 @@ void llmperf_not_modelled(const llmperf_case *c, llmperf_notes *ret_notes)
     if (!c->calib)
         llmperf_note(ret_notes, "kernel efficiency, launch and host time (no calibration: times "
                                 "are bounds)");
+    else
+        llmperf_note(ret_notes, "host time of an engine, gaps between kernels (the calibration "
+                                "times operators alone)");
     llmperf_note(ret_notes, "sampling, tokenisation and the serving layer");
     llmperf_note(ret_notes, "mixed prefill and decode steps, queueing");
     if (c->model->not_counted[0])

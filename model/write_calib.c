@@ -6,28 +6,14 @@
 #include <string.h>
 
 #include "internal.h"
-
-/* A double-quoted scalar: safe for any text. */
-static void quoted(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(out, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(out, "\\x%02x", *c);
-        else
-            fputc(*c, out);
-    }
-    fputc('"', out);
-}
+#include "writers.h"
 
 static void put_text(FILE *out, const char *key, const char *value)
 {
     if (!value[0])
         return;
     fprintf(out, "%s: ", key);
-    quoted(out, value);
+    yaml_quoted(out, value);
     fputc('\n', out);
 }
 

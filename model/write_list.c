@@ -117,3 +117,35 @@ llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf
     put_row(out, format, headings, cells, first);
     return LLMPERF_OK;
 }
+
+/* Mean error of a calibration over all its scored samples; 0 = not said. */
+static double mean_error(const llmperf_calib *calib)
+{
+    double sum = 0, samples = 0;
+    for (int i = 0; i < calib->entry_count; i++) {
+        const llmperf_calib_quality *quality = &calib->entry[i].quality;
+        sum += (double)quality->samples * quality->mean_frac;
+        samples += (double)quality->samples;
+    }
+    return samples > 0 ? sum / samples : 0;
+}
+
+llmperf_status llmperf_write_calib_row(FILE *out, const char *format, const llmperf_calib *calib,
+                                       bool first)
+{
+    static const char *const keys[] = {"name", "fits", "samples", "mean_error_frac", "hardware"};
+    static const char *const headings[] = {"calibration", "fits", "samples", "error", "hardware"};
+    const double values[CELLS] = {0, calib->entry_count, (double)calib->samples, mean_error(calib),
+                                  0};
+    if (is_record(format)) {
+        put_record(out, keys, calib->name, values, calib->hw, strcmp(format, "csv") == 0, first);
+        return LLMPERF_OK;
+    }
+    char name[LLMPERF_NAME_MAX * 2], fits[HUMAN_MAX], samples[HUMAN_MAX], percent[HUMAN_MAX];
+    llmperf_escape(calib->name, name, sizeof name);
+    snprintf(percent, sizeof percent, "%.1f %%", 100 * values[3]);
+    const char *cells[] = {name, human_count(values[1], fits), human_count(values[2], samples),
+                           values[3] > 0 ? percent : "-", calib->hw};
+    put_row(out, format, headings, cells, first);
+    return LLMPERF_OK;
+}

@@ -7,17 +7,40 @@
 #include "spec_read.h"
 #include "writers.h"
 
-/* A double-quoted scalar: safe for any text. */
-static void quoted(FILE *out, const char *text)
+/* Characters that YAML does not take as they stand, or takes for the end of a line: the number of
+ * the one that starts at `at` and its length; 0 = it may stand. */
+static unsigned yaml_special(const unsigned char *at, int *ret_length)
+{
+    *ret_length = 1;
+    if (*at < 0x20 || *at == 0x7F)
+        return *at;
+    *ret_length = 2;
+    if (at[0] == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0) /* C1 control characters, next line */
+        return at[1];
+    *ret_length = 3;
+    if (at[0] == 0xE2 && at[1] == 0x80 && (at[2] == 0xA8 || at[2] == 0xA9)) /* separators */
+        return 0x2000u + (at[2] & 0x3F);
+    if (at[0] == 0xEF && at[1] == 0xBB && at[2] == 0xBF)
+        return 0xFEFF;
+    if (at[0] == 0xEF && at[1] == 0xBF && at[2] >= 0xBE)
+        return 0xFFC0u + (at[2] & 0x3F);
+    return 0;
+}
+
+void yaml_quoted(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        int length;
+        unsigned special = yaml_special(c, &length);
+        if (special) {
+            fprintf(out, special < 0x100 ? "\\x%02x" : "\\u%04x", special);
+            c += length;
+            continue;
+        }
         if (*c == '"' || *c == '\\')
-            fprintf(out, "\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7f)
-            fprintf(out, "\\x%02x", *c);
-        else
-            fputc(*c, out);
+            fputc('\\', out);
+        fputc(*c++, out);
     }
     fputc('"', out);
 }
@@ -27,7 +50,7 @@ static void text(FILE *out, const char *key, const char *value)
     if (!value[0])
         return;
     fprintf(out, "%s: ", key);
-    quoted(out, value);
+    yaml_quoted(out, value);
     fputc('\n', out);
 }
 
@@ -57,7 +80,7 @@ static void names(FILE *out, int count, const char (*aliases)[LLMPERF_NAME_MAX])
     fputs("aliases: [", out);
     for (int i = 0; i < count; i++) {
         fputs(i ? ", " : "", out);
-        quoted(out, aliases[i]);
+        yaml_quoted(out, aliases[i]);
     }
     fputs("]\n", out);
 }
@@ -68,7 +91,7 @@ static void notes(FILE *out, const llmperf_notes *list)
         fputs("notes:\n", out);
     for (int i = 0; i < list->count; i++) {
         fputs("  - ", out);
-        quoted(out, list->text[i]);
+        yaml_quoted(out, list->text[i]);
         fputc('\n', out);
     }
 }
@@ -291,7 +314,7 @@ static void link_map(FILE *out, const char *key, const char *kind_key, const llm
     if (!link->kind[0])
         return;
     fprintf(out, "%s: {%s: ", key, kind_key);
-    quoted(out, link->kind);
+    yaml_quoted(out, link->kind);
     fprintf(out, ", bandwidth: %s B/s", llmperf_format_double(link->bytes_per_s, number));
     if (!link->latency_assumed)
         fprintf(out, ", latency: %s s", llmperf_format_double(link->latency_s, number));
@@ -315,7 +338,7 @@ static void provenance(FILE *out, const llmperf_hw *hw, bool confidence)
         if (confidence)
             fputs(llmperf_confidence_name((llmperf_confidence)p->confidence), out);
         else
-            quoted(out, p->source);
+            yaml_quoted(out, p->source);
         any = true;
     }
     if (any)
@@ -340,7 +363,7 @@ void yaml_hw(FILE *out, const llmperf_hw *hw)
         if (hw->absent[i][0]) {
             fputs(any ? "" : "absent:\n", out);
             fprintf(out, "  %s: ", llmperf_dtype_name((llmperf_dtype)i));
-            quoted(out, hw->absent[i]);
+            yaml_quoted(out, hw->absent[i]);
             fputc('\n', out);
             any = true;
         }

@@ -33,6 +33,9 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
 llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,
                        const llmperf_text_style *style, llmperf_error *error);
 
+/* A double-quoted YAML scalar: any UTF-8 text reads back as it is. */
+void yaml_quoted(FILE *out, const char *text);
+
 /* Files that read back as the same value. */
 void yaml_model(FILE *out, const llmperf_model *model);
 void yaml_hw(FILE *out, const llmperf_hw *hw);

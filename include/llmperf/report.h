@@ -94,6 +94,8 @@ LLMPERF_API llmperf_status llmperf_write_model_row(FILE *out, const char *format
                                                    const llmperf_model *model, bool first);
 LLMPERF_API llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf_hw *hw,
                                                 bool first);
+LLMPERF_API llmperf_status llmperf_write_calib_row(FILE *out, const char *format,
+                                                   const llmperf_calib *calib, bool first);
 
 #ifdef __cplusplus
 }

@@ -174,7 +174,7 @@ def _():
 
 @case("specs list shows every shipped name, in every form")
 def _():
-    for kind, _word in KINDS:
+    for kind in ("models", "hardware", "calibration"):
         names = list(shipped(kind))
         equal(run(f"specs list {kind} --names", code=0).out.split(), names, kind)
         rows = run_json(f"specs list {kind}")[kind]
@@ -189,7 +189,26 @@ def _():
             contains(text, f"{name} ")
             contains(markdown, f"| {name} ")
     equal(run("specs list --names", code=0).out.split(),
-          list(shipped("models")) + list(shipped("hardware")))
+          list(shipped("models")) + list(shipped("hardware")) + list(shipped("calibration")))
+
+
+@case("each shipped calibration predicts on its part, beside its bounds, and names its source")
+def _():
+    for name in shipped("calibration"):
+        text = (SPECS / "calibration" / f"{name}.yaml").read_text()
+        contains(text, "# source: github.com/")
+        contains(text, "Apache-2.0")
+        part = run_json("specs list calibration")["calibration"]
+        part = next(row["hardware"] for row in part if row["name"] == name)
+        expect(part in shipped("hardware"), f"{name}: {part} is not shipped")
+        bound = run_json(f"predict llama-3.1-8b {part}")["decode"]["tpot_s"]["value"]
+        record = run_json(f"predict llama-3.1-8b {part} --calibration {name}")
+        own = record["decode"]["tpot_s"]
+        expect(own["low"] <= own["value"] <= own["high"], f"{name}: {own}")
+        expect(own["low"] >= bound, f"{name}: {own} under the bound {bound}")
+        expect(own["value"] <= 2.5 * bound, f"{name}: {own} far over the bound {bound}")
+    other = run("predict llama-3.1-8b l40s --calibration h100-sxm-vllm", code=0).out
+    contains(" ".join(other.split()), "h100-sxm-vllm was fitted on h100-sxm")
 
 
 @case("specs show in text says peaks, sources and notes in 80 columns")

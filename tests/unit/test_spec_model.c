@@ -264,6 +264,42 @@ Test(spec_model, written_yaml_reads_back)
     }
 }
 
+/* Any text that a config.json can hold comes back: every character of the first plane but NUL,
+ * surrogates and what UTF-8 cannot say, and the last of all. */
+Test(spec_model, written_text_reads_back_in_any_character)
+{
+    rng r = {.state = 43};
+    static llmperf_model model, again;
+    random_model(&r, &model);
+    for (unsigned first = 0; first < 0x10000; first += 32) {
+        size_t used = 0;
+        for (unsigned c = first; c < first + 32; c++) {
+            char *at = model.source + used;
+            if (c == 0 || (c >= 0xD800 && c <= 0xDFFF))
+                continue;
+            if (c < 0x80) {
+                at[0] = (char)c;
+                used += 1;
+            } else if (c < 0x800) {
+                at[0] = (char)(0xC0 | c >> 6);
+                at[1] = (char)(0x80 | (c & 0x3F));
+                used += 2;
+            } else {
+                at[0] = (char)(0xE0 | c >> 12);
+                at[1] = (char)(0x80 | (c >> 6 & 0x3F));
+                at[2] = (char)(0x80 | (c & 0x3F));
+                used += 3;
+            }
+        }
+        strcpy(model.source + used, "\xf4\x8f\xbf\xbf.");
+        char *text = written(&model);
+        llmperf_status status = try_text(text, &again);
+        cr_expect(status == LLMPERF_OK, "U+%04X: %s", first, error.text);
+        cr_expect(strcmp(model.source, again.source) == 0, "U+%04X: %s", first, text);
+        free(text);
+    }
+}
+
 Test(spec_model, shipped_files_read_and_write_back)
 {
     char folder[LLMPERF_PATH_MAX];
