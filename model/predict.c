@@ -304,7 +304,7 @@ void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_
 }
 
 /* What the user should know of the calibration: where it comes from, what it has no fit for. */
-static void note_calibration(const llmperf_case *c, llmperf_notes *notes)
+static void note_calibration(const llmperf_case *c, llmperf_notes *notes, bool *ret_times_links)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(c, c->workload.batch, c->workload.context);
@@ -318,8 +318,10 @@ static void note_calibration(const llmperf_case *c, llmperf_notes *notes)
         all_s += time_s;
         launches += times;
         if (llmperf_calib_find(c->calib, &ops[i], (llmperf_regime)ops[i].regime) !=
-            LLMPERF_CALIB_NO_ENTRY)
+            LLMPERF_CALIB_NO_ENTRY) {
+            *ret_times_links = *ret_times_links || ops[i].kind == LLMPERF_KIND_COLLECTIVE;
             continue;
+        }
         bare_s += time_s;
         bare += times;
         if (!kind[ops[i].kind]) {
@@ -378,13 +380,14 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
         llmperf_note(&p->notes, "%s", c->notes.text[i]);
     for (int i = 0; i < c->hw->warnings.count; i++)
         llmperf_note(&p->notes, "%s", c->hw->warnings.text[i]);
+    bool times_links = false; /* then the datasheet's latency plays no part */
     if (c->calib)
-        note_calibration(c, &p->notes);
+        note_calibration(c, &p->notes, &times_links);
     if (c->hw->memory_usable_bytes == 0)
         llmperf_note(&p->notes, "usable memory of %s is not known: the label's %.3g GB is taken",
                      c->hw->name, c->hw->memory_bytes / 1e9);
     const llmperf_link *link = c->workload.tp > 1 ? llmperf_hw_link(c->hw, c->workload.tp) : NULL;
-    if (link && link->latency_assumed)
+    if (link && link->latency_assumed && !times_links)
         llmperf_note(&p->notes, "%s latency %.3g us is assumed, not measured", link->kind,
                      link->latency_s * 1e6);
     return LLMPERF_OK;
