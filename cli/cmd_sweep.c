@@ -120,7 +120,7 @@ static llmperf_status expand(const char *text, int64_t min, int64_t max, axis *r
         ret_axis->value = malloc((size_t)range->point_count * sizeof *ret_axis->value);
         if (!ret_axis->value)
             status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-        for (int64_t v; status == LLMPERF_OK && option_range_next(range, &cursor, &v);)
+        for (int64_t v; ret_axis->value && option_range_next(range, &cursor, &v);)
             ret_axis->value[ret_axis->count++] = v;
     }
     free(range);
@@ -369,8 +369,8 @@ static llmperf_status prepare(const sweep_arguments *a, const option_result *res
     const int64_t counts[] = {s->case_count, s->prompt.count,
                               s->context.count ? s->context.count : 1, s->batch.count};
     s->points = 1;
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (s->points > POINTS_MAX / counts[i])
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && s->points > 0; i++) {
+        if (counts[i] > POINTS_MAX / s->points)
             return llmperf_fail(error, LLMPERF_E_USAGE,
                                 "the axes span more than %lld points; fewer are allowed",
                                 (long long)POINTS_MAX);

@@ -191,7 +191,7 @@ static llmperf_status choose(const llmperf_hw *hw, const char *what, llmperf_dty
                              llmperf_dtype b, uint8_t *ret_dtype, llmperf_error *error)
 {
     llmperf_dtype dtype = llmperf_compute_dtype(hw, a, b);
-    if (dtype == LLMPERF_DTYPE_NONE) {
+    if (hw && dtype == LLMPERF_DTYPE_NONE) { /* without a part every format computes as itself */
         char peaks[128];
         list_peaks(hw, peaks, sizeof peaks);
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
