@@ -413,6 +413,21 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     return t->time_s;
 }
 
+/* What time_local() comes to when every parameter is neutral, to the last bit (a test holds it):
+ * the roofline, without the terms that are 0. Sweeps over millions of steps are made of it. */
+static double time_ideal(const llmperf_op *op, const llmperf_hw *hw, llmperf_time *t)
+{
+    double compute = op->flop > 0 ? op->flop / hw->peak_flop_per_s[op->dtype] : 0;
+    double memory = op->bytes / hw->mem_bytes_per_s;
+    *t = (llmperf_time){
+        .compute_s = compute,
+        .memory_s = memory,
+        .time_s = memory > compute ? memory : compute,
+        .bound = memory > compute ? LLMPERF_BOUND_MEMORY : LLMPERF_BOUND_COMPUTE,
+    };
+    return t->time_s;
+}
+
 double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
                        llmperf_time *ret_time, llmperf_gradient *ret_gradient)
 {
@@ -424,6 +439,8 @@ double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf
             memset(ret_gradient, 0, sizeof *ret_gradient);
         return time_collective(op, hw, calib, t, ret_gradient);
     }
+    if (!calib && !ret_gradient)
+        return time_ideal(op, hw, t);
     uint8_t row = gemv_of(calib, op);
     if (row == LLMPERF_CALIB_NO_ENTRY)
         return time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, ret_gradient);

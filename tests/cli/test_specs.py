@@ -207,6 +207,8 @@ def _():
         expect(own["low"] <= own["value"] <= own["high"], f"{name}: {own}")
         expect(own["low"] >= bound, f"{name}: {own} under the bound {bound}")
         expect(own["value"] <= 2.5 * bound, f"{name}: {own} far over the bound {bound}")
+        for line in run(f"predict llama-3.1-8b {part} --calibration {name}", code=0).out.splitlines():
+            expect(len(line) <= 80 or line.startswith("  llmperf "), f"80 columns: {line}")
     other = run("predict llama-3.1-8b l40s --calibration h100-sxm-vllm", code=0).out
     contains(" ".join(other.split()), "h100-sxm-vllm was fitted on h100-sxm")
 

@@ -120,6 +120,41 @@ Test(time, an_empty_calibration_is_ideal)
     }
 }
 
+/* Without a calibration a shorter way computes the same: every field agrees to the last bit with the
+ * full form at neutral parameters, for GEMMs and attention of any regime. */
+Test(time, the_short_way_without_a_calibration_is_the_full_form)
+{
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    rng r = {.state = 5};
+    for (int i = 0; i < 4000; i++) {
+        llmperf_hw hw;
+        random_hw(&r, &hw);
+        hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
+        double a = rng_log_int(&r, 1, 9999), b = rng_log_int(&r, 1, 9999);
+        llmperf_op op = gemm(a, b, rng_log_int(&r, 1, 9999));
+        if (i % 4 == 1)
+            op = attention(LLMPERF_REGIME_PREFILL, a, b, 0);
+        else if (i % 4 == 2)
+            op = attention(LLMPERF_REGIME_EXTEND, a, 16, b);
+        else if (i % 4 == 3)
+            op = attention(LLMPERF_REGIME_DECODE, a, 1, b);
+        llmperf_time brief, full, graded;
+        llmperf_gradient gradient;
+        llmperf_time_op(&op, &hw, NULL, &brief, NULL);
+        llmperf_time_op(&op, &hw, &calib, &full, NULL);
+        llmperf_time_op(&op, &hw, NULL, &graded, &gradient);
+        const double x[] = {brief.time_s, brief.compute_s, brief.memory_s, brief.serial_s,
+                            brief.work_s, brief.launch_s,  brief.link_s,   brief.added_s},
+                     y[] = {full.time_s, full.compute_s, full.memory_s, full.serial_s,
+                            full.work_s, full.launch_s,  full.link_s,   full.added_s},
+                     z[] = {graded.time_s, graded.compute_s, graded.memory_s, graded.serial_s,
+                            graded.work_s, graded.launch_s,  graded.link_s,   graded.added_s};
+        cr_assert(memcmp(x, y, sizeof x) == 0 && memcmp(x, z, sizeof x) == 0, "case %d", i);
+        cr_assert(brief.bound == full.bound && brief.bound == graded.bound, "case %d", i);
+    }
+}
+
 /* ---- each term by hand ---- */
 
 /* flop 2e9: e_c 0.5 -> 4 ms; bytes 1e7: e_m 0.8 -> 1.25 ms; t0 1 ms; p = 1: the sum. */
