@@ -48,8 +48,8 @@ static int width_of(const char *text)
     return width;
 }
 
-/* Breaks at blanks so that no line passes the page's width. */
-static void wrap(page *p, int indent, const char *text)
+/* Breaks at blanks so that no line passes the page's width; the last line is left open. */
+static void wrap_open(page *p, int indent, const char *text)
 {
     int column = 0;
     for (; *text == ' '; text++) { /* a deliberate indent of the first line */
@@ -68,6 +68,8 @@ static void wrap(page *p, int indent, const char *text)
         int width = width_of(word);
         if (width > PAGE_WIDTH - indent) { /* a path without blanks: broken where the line ends */
             width = PAGE_WIDTH - indent;
+            while (((unsigned char)word[width] & 0xc0) == 0x80) /* not within a character */
+                width--;
             word[width] = '\0';
             end = text + width;
         }
@@ -83,6 +85,11 @@ static void wrap(page *p, int indent, const char *text)
         column += width;
         text = *end == ' ' ? end + 1 : end;
     }
+}
+
+static void wrap(page *p, int indent, const char *text)
+{
+    wrap_open(p, indent, text);
     fputc('\n', p->out);
 }
 
@@ -91,9 +98,8 @@ static void bold(page *p, const char *text)
 {
     if (p->color)
         fputs("\033[1m", p->out);
-    wrap(p, 2, text);
-    if (p->color)
-        fputs("\033[0m", p->out);
+    wrap_open(p, 2, text);
+    fputs(p->color ? "\033[0m\n" : "\n", p->out);
 }
 
 void page_title(page *p, const char *format, ...)

@@ -245,6 +245,37 @@ Test(page, paragraphs_wrap_at_80_columns)
     cr_expect(lines == 2 && strstr(got, "\n    ") != NULL && strstr(got, " \n") == NULL, "%s", got);
 }
 
+/* Headings wrap as paragraphs do, with and without colour; a long word of characters of two and
+ * three bytes is cut between characters. */
+Test(page, headings_wrap_and_words_are_cut_between_characters)
+{
+    for (int color = 0; color < 2; color++) {
+        begin(false, color == 1);
+        page_heading(&p,
+                     "dense layers turn compute-bound at batch %d, and at %d by the "
+                     "calibration that was asked for",
+                     326, 307);
+        const char *got = end();
+        cr_expect(strstr(got, "by the\n  calibration") || strstr(got, "the calibration\n  that"),
+                  "%s", got);
+    }
+    for (int bytes = 2; bytes <= 3; bytes++) {
+        char word[400] = "";
+        for (int i = 0; i < 120; i++)
+            strcat(word, bytes == 2 ? "\xc3\xa9" : "\xe2\x82\xac");
+        for (int indent = 0; indent < 4; indent++) {
+            begin(false, false);
+            page_paragraph(&p, indent, "%s", word);
+            const char *got = end();
+            for (const char *c = got; *c; c++)
+                if (((unsigned char)c[0] & 0xc0) == 0x80)
+                    cr_assert(c > got && (unsigned char)c[-1] >= 0x80, "indent %d: %s", indent,
+                              got);
+            cr_expect(strstr(got, "\\x") == NULL, "%s", got);
+        }
+    }
+}
+
 Test(page, titles_headings_and_commands)
 {
     begin(true, false);
