@@ -51,7 +51,7 @@ typedef struct common_arguments {
                    "query tokens per sequence in a decode step (verification)", .min = 1,          \
                    .max = 65536, .default_text = "1", .group = "Workload"),                        \
         OPTION_ROW(type, common.weight_dtype, TEXT, "weight-dtype", 0, "DTYPE",                    \
-                   "format of dense weights; embedding and LM head keep the file's",               \
+                   "format of dense weights; a wider one is also the LM head's",                   \
                    .default_text = "the file's", .group = "Formats"),                              \
         OPTION_ROW(type, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE", "format of activations", \
                    .default_text = "the file's", .group = "Formats"),                              \

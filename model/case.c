@@ -257,8 +257,19 @@ static bool is_dense_class(int weight_class)
            weight_class == LLMPERF_WEIGHT_SHARED;
 }
 
-/* Format and arithmetic of each class of weights, of one layer shape or outside the layers.
- * `asked` replaces dense weights; embedding, LM head, router and norms keep the file's format. */
+/* Does the asked format replace the file's in this class? Dense weights always. Embedding and LM head
+ * when a cast widens them: who loads a bf16 checkpoint as fp32 casts all of it, who quantises leaves
+ * them. Router and norms keep the file's: hardly any bytes, and often wider on purpose. */
+static bool is_replaced(llmperf_dtype asked, int weight_class, double bits)
+{
+    bool is_cast =
+        asked == LLMPERF_DTYPE_FP32 || asked == LLMPERF_DTYPE_BF16 || asked == LLMPERF_DTYPE_FP16;
+    bool is_table = weight_class == LLMPERF_WEIGHT_EMBEDDING || weight_class == LLMPERF_WEIGHT_HEAD;
+    return is_dense_class(weight_class) ||
+           (is_cast && is_table && llmperf_dtype_bits(asked) > bits);
+}
+
+/* Format and arithmetic of each class of weights, of one layer shape or outside the layers. */
 static llmperf_status resolve_weights(const llmperf_hw *hw, const llmperf_model *model,
                                       const llmperf_layer *layer, llmperf_dtype asked,
                                       llmperf_dtype act, llmperf_case_weights *ret_weights,
@@ -274,7 +285,7 @@ static llmperf_status resolve_weights(const llmperf_hw *hw, const llmperf_model 
             operand = (llmperf_dtype)layer->weights[i].operand;
             bits = layer->weights[i].bits;
         }
-        if (asked && is_dense_class(i)) {
+        if (asked && is_replaced(asked, i, bits)) {
             dtype = asked;
             operand = LLMPERF_DTYPE_NONE;
             bits = llmperf_dtype_bits(asked);

@@ -94,6 +94,27 @@ Test(case, formats_follow_the_file)
 
 /* ---- refusals ---- */
 
+/* A cast (fp32, bf16, fp16) that widens takes embedding and head along, as loading a checkpoint in that
+ * format does; a quantised format leaves them. Norms and routers stay as they are. */
+Test(case, a_cast_takes_the_head_along_and_quantising_leaves_it)
+{
+    llmperf_model model = toy_model(); /* a bf16 file */
+    const struct {
+        llmperf_dtype asked;
+        double dense, head;
+    } want[] = {{LLMPERF_DTYPE_FP32, 4, 4}, {LLMPERF_DTYPE_FP16, 2, 2},
+                {LLMPERF_DTYPE_BF16, 2, 2}, {LLMPERF_DTYPE_FP8, 1, 2},
+                {LLMPERF_DTYPE_INT8, 1, 2}, {LLMPERF_DTYPE_INT4, 0.5, 2}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        llmperf_case c = init(&model, NULL, &(llmperf_workload){.weight_dtype = want[i].asked});
+        const char *name = llmperf_dtype_name(want[i].asked);
+        cr_expect(c.layer[0].bytes_per[LLMPERF_WEIGHT_MLP] == want[i].dense, "%s", name);
+        cr_expect(c.outside.bytes_per[LLMPERF_WEIGHT_HEAD] == want[i].head, "%s", name);
+        cr_expect(c.outside.bytes_per[LLMPERF_WEIGHT_EMBEDDING] == want[i].head, "%s", name);
+        cr_expect(c.outside.bytes_per[LLMPERF_WEIGHT_OTHER] == 2, "%s", name);
+    }
+}
+
 Test(case, ranges_are_checked_all_at_once)
 {
     llmperf_model model = toy_model();
