@@ -1091,7 +1091,6 @@ static void print_wrapped(FILE *out, const char *text, size_t length, int at, in
                 pad(out, indent);
                 at = indent;
                 fresh = true;
-                needed = width;
             }
             if (!fresh) {
                 fputc(' ', out);

@@ -124,7 +124,8 @@ static void emit_layer(emitter *e, const llmperf_layer *layer)
 {
     double h = (double)e->c->model->hidden, repeat = (double)layer->count;
     double reduced = e->tokens * h * e->c->act_bytes_per;
-    double before = (double)((layer->norms + 1) / 2), after = (double)(layer->norms / 2);
+    int64_t half = layer->norms / 2; /* whole norms: of three, two stand before */
+    double before = (double)(layer->norms - half), after = (double)half;
     bool has_ffn = emit_parts(e, layer, false, false);
 
     if (before > 0)
