@@ -9,6 +9,7 @@
 #include "llmperf/op.h"
 #include "llmperf/predict.h"
 #include "llmperf/report.h"
+#include "llmperf/runs.h"
 #include "llmperf/spec.h"
 
 #endif

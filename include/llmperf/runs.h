@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measurements of whole engines: one run is a workload that somebody timed end to end. Readers of
+ * result files produce them, `compare` sets them beside predictions, `fit` makes engine profiles of
+ * them.
+ */
+#ifndef LLMPERF_RUNS_H
+#define LLMPERF_RUNS_H
+
+#include "llmperf/predict.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What was timed. Rates count the tokens of all sequences together. */
+typedef enum llmperf_metric {
+    LLMPERF_METRIC_NONE,
+    LLMPERF_METRIC_E2E,          /* s: whole request(s), prefill included */
+    LLMPERF_METRIC_TTFT,         /* s: until the first token */
+    LLMPERF_METRIC_TPOT,         /* s: between tokens, the first apart */
+    LLMPERF_METRIC_DECODE_RATE,  /* output tokens/s while decoding, prefill apart */
+    LLMPERF_METRIC_PREFILL_RATE, /* prompt tokens/s */
+    LLMPERF_METRIC_OUTPUT_RATE,  /* output tokens / whole time, prefill included */
+    LLMPERF_METRIC_TOTAL_RATE,   /* (prompt + output tokens) / whole time */
+    LLMPERF_METRIC_MEMORY,       /* bytes on one device */
+    LLMPERF_METRIC_COUNT
+} llmperf_metric;
+
+/* "e2e_s", "ttft_s", "tpot_s", "decode_tokens_per_s", "prefill_tokens_per_s",
+ * "output_tokens_per_s", "total_tokens_per_s", "memory_bytes"; NULL for NONE. */
+LLMPERF_API const char *llmperf_metric_name(llmperf_metric metric);
+
+/* How the load was offered. */
+typedef enum llmperf_run_kind {
+    LLMPERF_RUN_STATIC,  /* one batch from beginning to end */
+    LLMPERF_RUN_OFFLINE, /* as many as fit, all at once: the engine picks the batch */
+    LLMPERF_RUN_SERVING, /* a stream of requests at a concurrency or a rate */
+} llmperf_run_kind;
+
+/* One measurement. 0 and "" = the file does not say; never guessed. */
+typedef struct llmperf_run {
+    char file[LLMPERF_NAME_MAX]; /* base name, for messages and tables */
+    int64_t line;                /* 0 = the format has none */
+    char source[LLMPERF_NAME_MAX];
+    char engine[48], engine_version[48];
+    char gpu[LLMPERF_NAME_MAX], model[LLMPERF_NAME_MAX]; /* as the file spells them */
+    int64_t devices, tp, pp, ep, dp;
+    char weight_dtype[32], act_dtype[32], kv_dtype[32]; /* as the file spells them */
+    llmperf_run_kind kind;
+    int64_t batch;           /* sequences together; concurrency when serving */
+    double rate_per_s;       /* requests/s offered; 0 = not said, infinity = all at once */
+    double prompt, generate; /* tokens per request; means where they differ */
+    double depth;            /* tokens cached before the run began; 0 */
+    bool has_depth;
+    int64_t requests;
+    llmperf_metric metric;
+    double value;  /* SI */
+    double spread; /* standard deviation of repetitions; 0 = not said */
+} llmperf_run;
+
+/* Grows; start from a zeroed struct, end with llmperf_runs_free(). */
+typedef struct llmperf_runs {
+    int64_t count, capacity;
+    llmperf_run *run;
+} llmperf_runs;
+
+LLMPERF_API llmperf_status llmperf_runs_add(llmperf_runs *runs, const llmperf_run *run,
+                                            llmperf_error *error);
+LLMPERF_API void llmperf_runs_free(llmperf_runs *runs);
+
+/*
+ * What the model says a run should have measured: the same metric, in the same unit, of the case
+ * that the run describes (its batch, lengths and degrees are already in `c`).
+ *   tokens: E2E of g tokens = prefill of the whole batch + g - 1 decode steps at mean context
+ *   errors: LLMPERF_E_UNSUPPORTED, with the reason, for what the model does not predict
+ */
+LLMPERF_API llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run,
+                                               llmperf_estimate *ret_estimate,
+                                               llmperf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

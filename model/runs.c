@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Measurements of whole engines, and what the model says of the same workload. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "llmperf/runs.h"
+
+const char *llmperf_metric_name(llmperf_metric metric)
+{
+    static const char *const NAMES[LLMPERF_METRIC_COUNT] = {
+        [LLMPERF_METRIC_E2E] = "e2e_s",
+        [LLMPERF_METRIC_TTFT] = "ttft_s",
+        [LLMPERF_METRIC_TPOT] = "tpot_s",
+        [LLMPERF_METRIC_DECODE_RATE] = "decode_tokens_per_s",
+        [LLMPERF_METRIC_PREFILL_RATE] = "prefill_tokens_per_s",
+        [LLMPERF_METRIC_OUTPUT_RATE] = "output_tokens_per_s",
+        [LLMPERF_METRIC_TOTAL_RATE] = "total_tokens_per_s",
+        [LLMPERF_METRIC_MEMORY] = "memory_bytes",
+    };
+    return (unsigned)metric < LLMPERF_METRIC_COUNT ? NAMES[metric] : NULL;
+}
+
+llmperf_status llmperf_runs_add(llmperf_runs *runs, const llmperf_run *run, llmperf_error *error)
+{
+    if (runs->count == runs->capacity) {
+        int64_t capacity = runs->capacity ? 2 * runs->capacity : 64;
+        llmperf_run *grown = realloc(runs->run, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        runs->run = grown;
+        runs->capacity = capacity;
+    }
+    runs->run[runs->count++] = *run;
+    return LLMPERF_OK;
+}
+
+void llmperf_runs_free(llmperf_runs *runs)
+{
+    if (!runs)
+        return;
+    free(runs->run);
+    *runs = (llmperf_runs){0};
+}
+
+/* A rate from a time: the longest time gives the lowest rate. */
+static llmperf_estimate rate_of(llmperf_estimate time_s, double tokens)
+{
+    return (llmperf_estimate){.value = tokens / time_s.value,
+                              .low = isinf(time_s.high) ? 0 : tokens / time_s.high,
+                              .high = tokens / time_s.low};
+}
+
+llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run,
+                                   llmperf_estimate *ret_estimate, llmperf_error *error)
+{
+    const llmperf_workload *w = &c->workload;
+    double batch = (double)w->batch, prompt = (double)w->prompt, generate = (double)w->generate;
+    llmperf_prediction p;
+    if (run->kind != LLMPERF_RUN_STATIC)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "the run is served requests, not one static batch");
+    llmperf_status status = llmperf_predict(c, &p, error);
+    if (status != LLMPERF_OK)
+        return status;
+    llmperf_estimate whole = p.ttft_batch_s; /* of the batch, not of one request of it */
+    whole.value += (generate - 1) * p.tpot_s.value;
+    whole.low += (generate - 1) * p.tpot_s.low;
+    whole.high += (generate - 1) * p.tpot_s.high;
+    switch (run->metric) {
+    case LLMPERF_METRIC_E2E:
+        *ret_estimate = whole;
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_TTFT:
+        *ret_estimate = p.ttft_batch_s;
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_TPOT:
+        *ret_estimate = p.tpot_s;
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_DECODE_RATE:
+        *ret_estimate = p.decode.tokens_per_s;
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_PREFILL_RATE:
+        *ret_estimate = p.prefill.tokens_per_s;
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_OUTPUT_RATE:
+        *ret_estimate = rate_of(whole, batch * generate);
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_TOTAL_RATE:
+        *ret_estimate = rate_of(whole, batch * (prompt + generate));
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_MEMORY:
+        *ret_estimate = (llmperf_estimate){.value = p.memory.total_bytes,
+                                           .low = p.memory.total_bytes,
+                                           .high = p.memory.total_bytes};
+        return LLMPERF_OK;
+    case LLMPERF_METRIC_NONE:
+    case LLMPERF_METRIC_COUNT:
+        break;
+    }
+    return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no metric");
+}
