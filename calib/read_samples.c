@@ -3,19 +3,14 @@
  * Samples from CSV: our columns, the headers of public collections, gzip. The text is not trusted:
  * every length is bounded, every number checked, every bad row named.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef LLMPERF_HAVE_ZLIB
-#include <zlib.h>
-#endif
 
 #include "llmperf/samples.h"
+#include "source.h"
 
 enum {
-    LINE_MAX_BYTES = 1 << 16,
-    CELLS_MAX = 256,
     LIBRARIES_MAX = 16,
     CELL_TEXT_MAX = 96,
     MAP_MAX = 64,
@@ -162,7 +157,7 @@ typedef struct reader {
     /* the header */
     bool has_header;
     int cell_count;
-    int column[CELLS_MAX];
+    int column[SOURCE_CELLS_MAX];
     bool has[C_COUNT];
     int library_count;
     int32_t library[LIBRARIES_MAX];
@@ -790,55 +785,11 @@ static llmperf_status check_map(const llmperf_samples_options *options, llmperf_
 
 /* ---- lines ------------------------------------------------------------------------------------------- */
 
-/* Cuts a line into cells in place; quotes as in RFC 4180, blanks around a cell go. -1: too many,
- * -2: an open quote. */
-static int split(char *line, char **cell)
+/* One line that is not blank and no comment. */
+static llmperf_status take_row(reader *r, char *line)
 {
-    int count = 0;
-    char *at = line;
-    for (;;) {
-        if (count == CELLS_MAX)
-            return -1;
-        while (*at == ' ' || *at == '\t')
-            at++;
-        char *to = at;
-        cell[count++] = to;
-        if (*at == '"') {
-            for (at++; *at && (*at != '"' || at[1] == '"'); at++) {
-                if (*at == '"')
-                    at++;
-                *to++ = *at;
-            }
-            if (!*at)
-                return -2;
-            at++;
-            while (*at && *at != ',')
-                at++;
-        } else {
-            while (*at && *at != ',')
-                *to++ = *at++;
-            while (to > cell[count - 1] && (to[-1] == ' ' || to[-1] == '\t'))
-                to--;
-        }
-        char next = *at;
-        *to = '\0';
-        if (!next)
-            return count;
-        at++;
-    }
-}
-
-static llmperf_status take_line(reader *r, char *line, size_t length)
-{
-    char *cell[CELLS_MAX];
-    r->line++;
-    if (length > 0 && line[length - 1] == '\r')
-        line[--length] = '\0';
-    if (r->line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
-        line += 3;
-    if (line[0] == '#' || line[strspn(line, " \t")] == '\0')
-        return LLMPERF_OK;
-    int count = split(line, cell);
+    char *cell[SOURCE_CELLS_MAX];
+    int count = source_cells(line, cell);
     if (!r->has_header) {
         if (count < 0)
             return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s:%lld: the header %s", r->name,
@@ -877,77 +828,40 @@ static llmperf_status take_line(reader *r, char *line, size_t length)
     return LLMPERF_OK;
 }
 
-/* Bytes come in blocks; lines go on as they are complete. */
-typedef struct line_buffer {
-    char *text; /* LINE_MAX_BYTES + 1 */
-    size_t used;
-    bool too_long;
-    bool has_nul;
-} line_buffer;
-
-static llmperf_status end_line(reader *r, line_buffer *b)
+static llmperf_status take_line(reader *r, char *line, const source *from)
 {
-    llmperf_status status = LLMPERF_OK;
-    b->text[b->used] = '\0';
-    if (b->too_long || b->has_nul) {
-        r->line++;
-        if (!r->has_header)
-            status = llmperf_fail(r->error, LLMPERF_E_SPEC,
-                                  "%s:%lld: %s; a CSV file with a header is allowed", r->name,
-                                  (long long)r->line,
-                                  b->has_nul ? "a NUL byte" : "a line of more than 64 KiB");
-        else {
-            r->samples->rows++;
-            leave_out(r, true, "%s", b->has_nul ? "a NUL byte" : "a line of more than 64 KiB");
-        }
-    } else {
-        status = take_line(r, b->text, b->used);
-    }
-    b->used = 0;
-    b->too_long = b->has_nul = false;
-    return status;
-}
-
-static llmperf_status take_block(reader *r, line_buffer *b, const char *block, size_t size)
-{
-    llmperf_status status = LLMPERF_OK;
-    while (size > 0 && status == LLMPERF_OK) {
-        const char *end = memchr(block, '\n', size);
-        size_t part = end ? (size_t)(end - block) : size;
-        size_t room = LINE_MAX_BYTES - b->used;
-        b->has_nul |= memchr(block, '\0', part) != NULL;
-        b->too_long |= part > room;
-        memcpy(b->text + b->used, block, part < room ? part : room);
-        b->used += part < room ? part : room;
-        if (end)
-            status = end_line(r, b);
-        block += part + (end != NULL);
-        size -= part + (end != NULL);
-    }
-    return status;
+    r->line = from->text_line;
+    if (!from->too_long && !from->has_nul)
+        return line[0] == '#' || line[strspn(line, " \t")] == '\0' ? LLMPERF_OK : take_row(r, line);
+    const char *what = from->has_nul ? "a NUL byte" : "a line of more than 64 KiB";
+    if (!r->has_header)
+        return llmperf_fail(r->error, LLMPERF_E_SPEC,
+                            "%s:%lld: %s; a CSV file with a header is allowed", r->name,
+                            (long long)r->line, what);
+    r->samples->rows++;
+    leave_out(r, true, "%s", what);
+    return LLMPERF_OK;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------- */
 
-static llmperf_status begin(reader *r, line_buffer *b)
+/* Reads to the end and closes. */
+static llmperf_status read_source(llmperf_samples *samples, source *from,
+                                  const llmperf_samples_options *options, llmperf_error *error)
 {
-    llmperf_status status = check_map(r->options, r->error);
+    reader r = {.samples = samples, .options = options, .error = error, .name = from->name};
+    char *line = NULL;
+    llmperf_status status = check_map(options, error);
     if (status == LLMPERF_OK)
-        status = llmperf_samples_name(r->samples, r->name, &r->file, r->error);
-    if (status != LLMPERF_OK)
-        return status;
-    b->text = malloc(LINE_MAX_BYTES + 1);
-    return b->text ? LLMPERF_OK : llmperf_fail(r->error, LLMPERF_E_MEMORY, "out of memory");
-}
-
-static llmperf_status finish(reader *r, line_buffer *b, llmperf_status status)
-{
-    if (status == LLMPERF_OK && b->used > 0)
-        status = end_line(r, b);
-    if (status == LLMPERF_OK && !r->has_header)
+        status = llmperf_samples_name(samples, r.name, &r.file, error);
+    while (status == LLMPERF_OK && (line = source_line(from)))
+        status = take_line(&r, line, from);
+    if (status == LLMPERF_OK)
+        status = source_status(from, error);
+    if (status == LLMPERF_OK && !r.has_header)
         status =
-            llmperf_fail(r->error, LLMPERF_E_SPEC, "%s: no header; a CSV file is allowed", r->name);
-    free(b->text);
+            llmperf_fail(error, LLMPERF_E_SPEC, "%s: no header; a CSV file is allowed", r.name);
+    source_close(from);
     return status;
 }
 
@@ -956,79 +870,15 @@ llmperf_status llmperf_samples_read_text(llmperf_samples *samples, const char *n
                                          const llmperf_samples_options *options,
                                          llmperf_error *error)
 {
-    reader r = {.samples = samples, .options = options, .error = error, .name = name};
-    line_buffer b = {0};
-    llmperf_status status = begin(&r, &b);
-    if (status == LLMPERF_OK)
-        status = take_block(&r, &b, text, size);
-    return finish(&r, &b, status);
+    source from;
+    llmperf_status status = source_open_text(&from, name, text, size, error);
+    return status == LLMPERF_OK ? read_source(samples, &from, options, error) : status;
 }
-
-#ifdef LLMPERF_HAVE_ZLIB
-typedef gzFile input;
-static input input_open(const char *path)
-{
-    return gzopen(path, "rb");
-}
-static int64_t input_read(input in, char *block, size_t size)
-{
-    return gzread(in, block, (unsigned)size);
-}
-static void input_close(input in)
-{
-    gzclose(in);
-}
-static const char *input_why(input in)
-{
-    int code = 0;
-    const char *text = gzerror(in, &code);
-    return code == Z_ERRNO ? strerror(errno) : text;
-}
-#else
-typedef FILE *input;
-static input input_open(const char *path)
-{
-    return fopen(path, "rb");
-}
-static int64_t input_read(input in, char *block, size_t size)
-{
-    size_t got = fread(block, 1, size, in);
-    return ferror(in) ? -1 : (int64_t)got;
-}
-static void input_close(input in)
-{
-    fclose(in);
-}
-static const char *input_why(input in)
-{
-    (void)in;
-    return strerror(errno);
-}
-#endif
 
 llmperf_status llmperf_samples_read(llmperf_samples *samples, const char *path,
                                     const llmperf_samples_options *options, llmperf_error *error)
 {
-    reader r = {.samples = samples, .options = options, .error = error, .name = path};
-    line_buffer b = {0};
-    char block[16384];
-    int64_t got = 0;
-    input in = input_open(path);
-    if (!in)
-        return llmperf_fail(error, LLMPERF_E_IO, "cannot open '%s': %s", path, strerror(errno));
-    llmperf_status status = begin(&r, &b);
-    while (status == LLMPERF_OK && (got = input_read(in, block, sizeof block)) > 0) {
-#ifndef LLMPERF_HAVE_ZLIB
-        if (r.line == 0 && b.used == 0 && got > 1 && memcmp(block, "\x1f\x8b", 2) == 0)
-            status =
-                llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                             "%s is compressed and this build has no zlib; gunzip it first", path);
-        else
-#endif
-            status = take_block(&r, &b, block, (size_t)got);
-    }
-    if (status == LLMPERF_OK && got < 0)
-        status = llmperf_fail(error, LLMPERF_E_IO, "cannot read '%s': %s", path, input_why(in));
-    input_close(in);
-    return finish(&r, &b, status);
+    source from;
+    llmperf_status status = source_open(&from, path, error);
+    return status == LLMPERF_OK ? read_source(samples, &from, options, error) : status;
 }

@@ -42,6 +42,41 @@ void llmperf_runs_free(llmperf_runs *runs)
     *runs = (llmperf_runs){0};
 }
 
+static bool is_prefill(const llmperf_run *run)
+{
+    return run->metric == LLMPERF_METRIC_PREFILL_RATE || run->metric == LLMPERF_METRIC_TTFT;
+}
+
+llmperf_status llmperf_run_workload(const llmperf_run *run, const llmperf_workload *base,
+                                    llmperf_workload *ret_workload, llmperf_error *error)
+{
+    static const double LONGEST = 1 << 30;
+    llmperf_workload w = *base;
+    double prompt = round(run->depth + run->prompt), generate = round(run->generate);
+    if (run->pp > 1 || run->ep > 1 || run->dp > 1)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "pipeline, expert and data parallelism are not predicted");
+    if (!(prompt >= 0 && prompt <= LONGEST && generate >= 0 && generate <= LONGEST) ||
+        run->batch > LONGEST)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "more than 2^30 tokens or sequences are not predicted");
+    if (prompt < 1 && (is_prefill(run) || !run->has_depth))
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no prompt");
+    if (run->batch < 1 || (generate < 1 && !is_prefill(run)))
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no %s",
+                            run->batch < 1 ? "batch" : "generated tokens");
+    w.batch = run->batch;
+    w.prompt = prompt < 1 ? 1 : (int64_t)prompt;
+    w.generate = generate < 1 ? 1 : (int64_t)generate;
+    w.cached = run->prompt >= 0.5 ? (int64_t)prompt - (int64_t)round(run->prompt) : 0;
+    w.context = (int64_t)prompt + w.generate / 2;
+    w.has_context = true;
+    if (run->tp > 0)
+        w.tp = run->tp;
+    *ret_workload = w;
+    return LLMPERF_OK;
+}
+
 /* A rate from a time: the longest time gives the lowest rate. */
 static llmperf_estimate rate_of(llmperf_estimate time_s, double tokens)
 {

@@ -38,6 +38,11 @@ typedef enum llmperf_run_kind {
     LLMPERF_RUN_SERVING, /* a stream of requests at a concurrency or a rate */
 } llmperf_run_kind;
 
+/* A plain decoder by its dimensions, where a file tells them and no name that is known. */
+typedef struct llmperf_run_shape {
+    int64_t layers, hidden, heads, kv_heads, ffn, vocab; /* layers 0 = not said */
+} llmperf_run_shape;
+
 /* One measurement. 0 and "" = the file does not say; never guessed. */
 typedef struct llmperf_run {
     char file[LLMPERF_NAME_MAX]; /* base name, for messages and tables */
@@ -45,6 +50,7 @@ typedef struct llmperf_run {
     char source[LLMPERF_NAME_MAX];
     char engine[48], engine_version[48];
     char gpu[LLMPERF_NAME_MAX], model[LLMPERF_NAME_MAX]; /* as the file spells them */
+    llmperf_run_shape shape;
     int64_t devices, tp, pp, ep, dp;
     char weight_dtype[32], act_dtype[32], kv_dtype[32]; /* as the file spells them */
     llmperf_run_kind kind;
@@ -52,7 +58,7 @@ typedef struct llmperf_run {
     double rate_per_s;       /* requests/s offered; 0 = not said, infinity = all at once */
     double prompt, generate; /* tokens per request; means where they differ */
     double depth;            /* tokens cached before the run began; 0 */
-    bool has_depth;
+    bool has_depth;          /* the file tells what was cached: a prompt of 0 means none */
     int64_t requests;
     llmperf_metric metric;
     double value;  /* SI */
@@ -68,6 +74,18 @@ typedef struct llmperf_runs {
 LLMPERF_API llmperf_status llmperf_runs_add(llmperf_runs *runs, const llmperf_run *run,
                                             llmperf_error *error);
 LLMPERF_API void llmperf_runs_free(llmperf_runs *runs);
+
+/*
+ * The workload that a run describes, on top of `base` (whose other members stay): its batch,
+ * lengths, cached tokens, context and tensor-parallel degree. A run that decodes from an empty cache
+ * is given the one prompt token that begins it. Dtypes are the caller's business.
+ *   needs:  batch > 0, prompt > 0 or has_depth, generate > 0 (but for a prefill metric)
+ *   errors: LLMPERF_E_UNSUPPORTED for pp, ep or dp above 1, and lengths above 2^30
+ */
+LLMPERF_API llmperf_status llmperf_run_workload(const llmperf_run *run,
+                                                const llmperf_workload *base,
+                                                llmperf_workload *ret_workload,
+                                                llmperf_error *error);
 
 /*
  * What the model says a run should have measured: the same metric, in the same unit, of the case

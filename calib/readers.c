@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Which reader takes a result file: told by its content, never by its name. */
+#include "readers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const csv_format *const CSV_FORMATS[] = {
+    &END_TO_END_CSV,
+};
+
+/* ---- what readers share ------------------------------------------------------------------------------ */
+
+void results_name(char *to, size_t size, const char *text)
+{
+    llmperf_escape(text ? text : "", to, size);
+}
+
+llmperf_status results_leave_out(results *r, int64_t line, const char *label, const char *format,
+                                 ...)
+{
+    char raw[LLMPERF_TEXT_MAX], why[LLMPERF_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(raw, sizeof raw, format, arguments);
+    va_end(arguments);
+    llmperf_escape(raw, why, sizeof why);
+    if (r->left_out++ == 0)
+        snprintf(r->first_why, sizeof r->first_why, "%lld: %.350s", (long long)line, why);
+    if (r->options && r->options->visit)
+        r->options->visit(r->file, line, label, why, r->options->context);
+    return LLMPERF_OK;
+}
+
+llmperf_run results_run(const results *r, int64_t line)
+{
+    llmperf_run run = {.line = line};
+    snprintf(run.file, sizeof run.file, "%s", r->file);
+    return run;
+}
+
+llmperf_status results_add(results *r, const llmperf_run *run, llmperf_metric metric, double value)
+{
+    llmperf_run complete = *run;
+    const char *name = llmperf_metric_name(metric);
+    if (!isfinite(value) || value <= 0 || value > 1e18)
+        return results_leave_out(r, run->line, run->model, "%s is %g; above zero is allowed",
+                                 name ? name : "the metric", value);
+    complete.metric = metric;
+    complete.value = value;
+    return llmperf_runs_add(r->runs, &complete, r->error);
+}
+
+const char *results_renamed(const results *r, const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; r->options && r->options->map && r->options->map[i]; i++) {
+        const char *rule = r->options->map[i];
+        if (strncmp(rule, name, length) == 0 && rule[length] == '=')
+            return rule + length + 1;
+    }
+    return NULL;
+}
+
+/* ---- CSV --------------------------------------------------------------------------------------------- */
+
+/* The header, past comments and blank lines; NULL = there is none. */
+static char *header_line(source *from)
+{
+    char *line;
+    while ((line = source_line(from)))
+        if (line[0] != '#' && line[strspn(line, " \t")] != '\0')
+            break;
+    return line;
+}
+
+/* What a file is that is no CSV of ours, for the message. */
+static const char *likeness(const char *text)
+{
+    text += strspn(text, " \t\r\n");
+    if (text[0] == '<')
+        return "this is HTML or XML";
+    if (text[0] == '|')
+        return "this is a table for people; run the tool with '-o json'";
+    if (strncmp(text, "CREATE TABLE", 12) == 0 || strncmp(text, "INSERT ", 7) == 0)
+        return "this is SQL; run the tool with '-o json'";
+    return "no known result file begins like this";
+}
+
+static const csv_format *csv_format_of(const results *r, char *const *cell, int count)
+{
+    for (size_t i = 0; i < sizeof CSV_FORMATS / sizeof *CSV_FORMATS; i++)
+        if (CSV_FORMATS[i]->matches(r, cell, count))
+            return CSV_FORMATS[i];
+    return NULL;
+}
+
+static llmperf_status read_csv(results *r)
+{
+    char *cell[SOURCE_CELLS_MAX], *kept;
+    char *line = header_line(r->from);
+    llmperf_status status = source_status(r->from, r->error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (!line)
+        return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s: empty; a result file is allowed",
+                            r->from->name);
+    kept = strdup(line); /* the next line takes the place of this one */
+    if (!kept)
+        return llmperf_fail(r->error, LLMPERF_E_MEMORY, "out of memory");
+    const char *like = likeness(line);
+    int count = r->from->too_long || r->from->has_nul ? -1 : source_cells(kept, cell);
+    const csv_format *format = count > 0 ? csv_format_of(r, cell, count) : NULL;
+    if (format)
+        status = format->read(r, cell, count);
+    else
+        status = llmperf_fail(r->error, LLMPERF_E_SPEC,
+                              "%s:%lld: %s; JSON or CSV of the tools in docs/compare.md is allowed",
+                              r->from->name, (long long)r->from->text_line, like);
+    free(kept);
+    return status == LLMPERF_OK ? source_status(r->from, r->error) : status;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------- */
+
+/* Reads to the end and closes. */
+static llmperf_status read_source(llmperf_runs *runs, source *from,
+                                  const llmperf_runs_options *options, llmperf_error *error)
+{
+    results r = {.runs = runs, .options = options, .error = error, .from = from};
+    const char *slash = strrchr(from->name, '/');
+    int64_t before = runs->count;
+    results_name(r.file, sizeof r.file, slash ? slash + 1 : from->name);
+    llmperf_status status = read_csv(&r);
+    if (status == LLMPERF_OK && runs->count == before)
+        status = r.left_out > 0
+                     ? llmperf_fail(error, LLMPERF_E_SPEC, "%s:%s", from->name, r.first_why)
+                     : llmperf_fail(error, LLMPERF_E_SPEC, "%s: no measurement in it", from->name);
+    source_close(from);
+    return status;
+}
+
+llmperf_status llmperf_runs_read(llmperf_runs *runs, const char *path,
+                                 const llmperf_runs_options *options, llmperf_error *error)
+{
+    source from;
+    llmperf_status status = source_open(&from, path, error);
+    return status == LLMPERF_OK ? read_source(runs, &from, options, error) : status;
+}
+
+llmperf_status llmperf_runs_read_text(llmperf_runs *runs, const char *name, const char *text,
+                                      size_t size, const llmperf_runs_options *options,
+                                      llmperf_error *error)
+{
+    source from;
+    llmperf_status status = source_open_text(&from, name, text, size, error);
+    return status == LLMPERF_OK ? read_source(runs, &from, options, error) : status;
+}
+
+llmperf_status llmperf_results_are_samples(const char *path, const llmperf_runs_options *options,
+                                           bool *ret_samples, llmperf_error *error)
+{
+    source from;
+    char *cell[SOURCE_CELLS_MAX];
+    bool timed = false, op = false;
+    llmperf_status status = source_open(&from, path, error);
+    if (status != LLMPERF_OK)
+        return status;
+    results r = {.options = options, .from = &from};
+    char *line = header_line(&from);
+    int count =
+        line && !from.too_long && line[0] != '{' && line[0] != '[' ? source_cells(line, cell) : 0;
+    for (int i = 0; i < count; i++) {
+        const char *ours = results_renamed(&r, cell[i]);
+        const char *name = ours ? ours : cell[i];
+        timed |= strcmp(name, "time_s") == 0 || strcmp(name, "time_us") == 0 ||
+                 strncmp(name, "t_", 2) == 0;
+        op |= strcmp(name, "op") == 0 || strcmp(name, "layer") == 0 ||
+              strcmp(name, "prefill_chunk") == 0;
+    }
+    bool samples = timed && op && !(count > 0 && csv_format_of(&r, cell, count));
+    status = source_status(&from, error);
+    source_close(&from);
+    if (status == LLMPERF_OK)
+        *ret_samples = samples;
+    return status;
+}
