@@ -14,9 +14,11 @@
 
 /* ---- driver: libcuda.so.1 -------------------------------------------------------------------- */
 
-typedef int cu_result; /* CUresult; 0 = success */
+#ifndef LLMPERF_CUDA_API_TYPES /* tests/cuda puts NVIDIA's own types here */
+typedef int cu_result;         /* CUresult; 0 = success */
+typedef int cu_attribute, cu_function_attribute, cu_capture_mode; /* enums */
 typedef int cu_device;
-typedef uint64_t cu_address; /* CUdeviceptr */
+typedef unsigned long long cu_address; /* CUdeviceptr */
 typedef struct cu_context_s *cu_context;
 typedef struct cu_module_s *cu_module;
 typedef struct cu_function_s *cu_function;
@@ -27,6 +29,7 @@ typedef struct cu_graph_exec_s *cu_graph_exec;
 typedef struct cu_uuid {
     char bytes[16];
 } cu_uuid;
+#endif
 
 enum { /* CUresult */
        CU_OK = 0,
@@ -93,7 +96,7 @@ enum {
     X(cuDeviceGetUuid_v2, (cu_uuid * uuid, cu_device device))                                      \
     X(cuDeviceGetPCIBusId, (char *id, int size, cu_device device))                                 \
     X(cuDeviceTotalMem_v2, (size_t * bytes, cu_device device))                                     \
-    X(cuDeviceGetAttribute, (int *value, int attribute, cu_device device))                         \
+    X(cuDeviceGetAttribute, (int *value, cu_attribute attribute, cu_device device))                \
     X(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device))                          \
     X(cuDevicePrimaryCtxRelease_v2, (cu_device device))                                            \
     X(cuCtxSetCurrent, (cu_context context))                                                       \
@@ -112,7 +115,7 @@ enum {
     X(cuModuleLoadData, (cu_module * module, const void *image))                                   \
     X(cuModuleUnload, (cu_module module))                                                          \
     X(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name))           \
-    X(cuFuncSetAttribute, (cu_function function, int attribute, int value))                        \
+    X(cuFuncSetAttribute, (cu_function function, cu_function_attribute attribute, int value))      \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                 \
       (int *blocks, cu_function function, int block_size, size_t dynamic_bytes))                   \
     X(cuLaunchKernel, (cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,    \
@@ -122,7 +125,7 @@ enum {
     X(cuStreamDestroy_v2, (cu_stream stream))                                                      \
     X(cuStreamSynchronize, (cu_stream stream))                                                     \
     X(cuStreamQuery, (cu_stream stream))                                                           \
-    X(cuStreamBeginCapture_v2, (cu_stream stream, int mode))                                       \
+    X(cuStreamBeginCapture_v2, (cu_stream stream, cu_capture_mode mode))                           \
     X(cuStreamEndCapture, (cu_stream stream, cu_graph * graph))                                    \
     X(cuGraphInstantiateWithFlags,                                                                 \
       (cu_graph_exec * exec, cu_graph graph, unsigned long long flags))                            \
@@ -138,13 +141,19 @@ enum {
 
 /* ---- NVML: libnvidia-ml.so.1; every call is optional ------------------------------------------- */
 
+#ifndef LLMPERF_CUDA_API_TYPES
 typedef int nvml_result; /* nvmlReturn_t; 0 = success, 3 not supported, 4 no permission */
+typedef int nvml_clock, nvml_sensor, nvml_switch; /* enums */
 typedef struct nvml_device_s *nvml_device;
 typedef struct nvml_process {
     unsigned pid;
     unsigned long long used_bytes;
     unsigned gpu_instance, compute_instance;
 } nvml_process; /* nvmlProcessInfo_t of the _v3 calls */
+typedef struct nvml_memory {
+    unsigned long long total, free, used; /* bytes */
+} nvml_memory;
+#endif
 
 enum {
     NVML_CLOCK_SM = 1,
@@ -169,16 +178,17 @@ enum {
     X(nvmlSystemGetDriverVersion, (char *version, unsigned size))                                  \
     X(nvmlDeviceGetHandleByUUID, (const char *uuid, nvml_device *device))                          \
     X(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, nvml_device *device))                     \
-    X(nvmlDeviceGetClockInfo, (nvml_device device, int clock, unsigned *mhz))                      \
-    X(nvmlDeviceGetMaxClockInfo, (nvml_device device, int clock, unsigned *mhz))                   \
+    X(nvmlDeviceGetMemoryInfo, (nvml_device device, nvml_memory * memory))                         \
+    X(nvmlDeviceGetClockInfo, (nvml_device device, nvml_clock clock, unsigned *mhz))               \
+    X(nvmlDeviceGetMaxClockInfo, (nvml_device device, nvml_clock clock, unsigned *mhz))            \
     X(nvmlDeviceGetPowerUsage, (nvml_device device, unsigned *milliwatts))                         \
     X(nvmlDeviceGetEnforcedPowerLimit, (nvml_device device, unsigned *milliwatts))                 \
     X(nvmlDeviceGetPowerManagementDefaultLimit, (nvml_device device, unsigned *milliwatts))        \
-    X(nvmlDeviceGetTemperature, (nvml_device device, int sensor, unsigned *celsius))               \
+    X(nvmlDeviceGetTemperature, (nvml_device device, nvml_sensor sensor, unsigned *celsius))       \
     X(nvmlDeviceGetCurrentClocksThrottleReasons, (nvml_device device, unsigned long long *bits))   \
-    X(nvmlDeviceGetEccMode, (nvml_device device, int *current, int *pending))                      \
+    X(nvmlDeviceGetEccMode, (nvml_device device, nvml_switch * current, nvml_switch * pending))    \
     X(nvmlDeviceGetMigMode, (nvml_device device, unsigned *current, unsigned *pending))            \
-    X(nvmlDeviceGetPersistenceMode, (nvml_device device, int *mode))                               \
+    X(nvmlDeviceGetPersistenceMode, (nvml_device device, nvml_switch * mode))                      \
     X(nvmlDeviceGetComputeRunningProcesses_v3,                                                     \
       (nvml_device device, unsigned *count, nvml_process *processes))                              \
     X(nvmlDeviceGetCurrPcieLinkGeneration, (nvml_device device, unsigned *generation))             \
@@ -186,7 +196,9 @@ enum {
 
 /* ---- cuBLASLt: libcublasLt.so.13, .12 ------------------------------------------------------------ */
 
+#ifndef LLMPERF_CUDA_API_TYPES
 typedef int lt_status; /* cublasStatus_t; 0 = success, 7 invalid value, 15 not supported */
+typedef int lt_type, lt_compute, lt_desc_attribute, lt_layout_attribute, lt_preference_attribute;
 typedef struct lt_context *lt_handle;
 typedef struct lt_desc_s *lt_desc;
 typedef struct lt_layout_s *lt_layout;
@@ -201,6 +213,7 @@ typedef struct lt_heuristic {
     float waves;
     int reserved[4];
 } lt_heuristic;
+#endif
 
 enum {
     LT_OK = 0,
@@ -243,19 +256,20 @@ enum {
 #define CUDA_LT_FUNCTIONS(X)                                                                       \
     X(cublasLtCreate, (lt_handle * handle))                                                        \
     X(cublasLtDestroy, (lt_handle handle))                                                         \
-    X(cublasLtMatmulDescCreate, (lt_desc * desc, int compute, int scale))                          \
+    X(cublasLtMatmulDescCreate, (lt_desc * desc, lt_compute compute, lt_type scale))               \
     X(cublasLtMatmulDescDestroy, (lt_desc desc))                                                   \
     X(cublasLtMatmulDescSetAttribute,                                                              \
-      (lt_desc desc, int attribute, const void *value, size_t size))                               \
+      (lt_desc desc, lt_desc_attribute attribute, const void *value, size_t size))                 \
     X(cublasLtMatrixLayoutCreate,                                                                  \
-      (lt_layout * layout, int type, uint64_t rows, uint64_t columns, int64_t stride))             \
+      (lt_layout * layout, lt_type type, uint64_t rows, uint64_t columns, int64_t stride))         \
     X(cublasLtMatrixLayoutDestroy, (lt_layout layout))                                             \
     X(cublasLtMatrixLayoutSetAttribute,                                                            \
-      (lt_layout layout, int attribute, const void *value, size_t size))                           \
+      (lt_layout layout, lt_layout_attribute attribute, const void *value, size_t size))           \
     X(cublasLtMatmulPreferenceCreate, (lt_preference * preference))                                \
     X(cublasLtMatmulPreferenceDestroy, (lt_preference preference))                                 \
     X(cublasLtMatmulPreferenceSetAttribute,                                                        \
-      (lt_preference preference, int attribute, const void *value, size_t size))                   \
+      (lt_preference preference, lt_preference_attribute attribute, const void *value,             \
+       size_t size))                                                                               \
     X(cublasLtMatmulAlgoGetHeuristic,                                                              \
       (lt_handle handle, lt_desc desc, lt_layout a, lt_layout b, lt_layout c, lt_layout d,         \
        lt_preference preference, int wanted, lt_heuristic *results, int *found))                   \
@@ -270,8 +284,11 @@ typedef size_t (*lt_version_function)(void);
 
 /* ---- NCCL: libnccl.so.2 --------------------------------------------------------------------------- */
 
-typedef int nccl_result; /* 0 = success */
+#ifndef LLMPERF_CUDA_API_TYPES
+typedef int nccl_result;        /* 0 = success */
+typedef int nccl_type, nccl_op; /* enums */
 typedef struct nccl_comm_s *nccl_comm;
+#endif
 
 enum {
     NCCL_BFLOAT16 = 9, /* ncclDataType_t */
@@ -287,15 +304,16 @@ enum {
     X(ncclCommGetAsyncError, (nccl_comm comm, nccl_result * error))                                \
     X(ncclGroupStart, (void))                                                                      \
     X(ncclGroupEnd, (void))                                                                        \
-    X(ncclAllReduce, (const void *send, void *receive, size_t count, int type, int op,             \
+    X(ncclAllReduce, (const void *send, void *receive, size_t count, nccl_type type, nccl_op op,   \
                       nccl_comm comm, cu_stream stream))                                           \
-    X(ncclAllGather,                                                                               \
-      (const void *send, void *receive, size_t count, int type, nccl_comm comm, cu_stream stream)) \
-    X(ncclReduceScatter, (const void *send, void *receive, size_t count, int type, int op,         \
-                          nccl_comm comm, cu_stream stream))                                       \
-    X(ncclSend,                                                                                    \
-      (const void *send, size_t count, int type, int peer, nccl_comm comm, cu_stream stream))      \
-    X(ncclRecv, (void *receive, size_t count, int type, int peer, nccl_comm comm, cu_stream stream))
+    X(ncclAllGather, (const void *send, void *receive, size_t count, nccl_type type,               \
+                      nccl_comm comm, cu_stream stream))                                           \
+    X(ncclReduceScatter, (const void *send, void *receive, size_t count, nccl_type type,           \
+                          nccl_op op, nccl_comm comm, cu_stream stream))                           \
+    X(ncclSend, (const void *send, size_t count, nccl_type type, int peer, nccl_comm comm,         \
+                 cu_stream stream))                                                                \
+    X(ncclRecv,                                                                                    \
+      (void *receive, size_t count, nccl_type type, int peer, nccl_comm comm, cu_stream stream))
 
 /* ---- tables of function pointers ------------------------------------------------------------------ */
 
@@ -318,5 +336,10 @@ typedef struct cuda_nccl {
     CUDA_NCCL_FUNCTIONS(CUDA_MEMBER)
 } cuda_nccl;
 #undef CUDA_MEMBER
+
+/* ---- the kernels of kernels.cu as nvcc's fatbin, embedded by the build ------------------------------ */
+
+extern const unsigned char llmperf_cuda_fatbin[];
+extern const size_t llmperf_cuda_fatbin_size;
 
 #endif
