@@ -275,28 +275,19 @@ static bool group_push(group *own, const llmperf_sample *s)
     return true;
 }
 
-static bool is_part(const llmperf_hw *hw, const char *name)
-{
-    if (!name[0] || strcasecmp(hw->name, name) == 0)
-        return true;
-    for (int i = 0; i < hw->alias_count; i++)
-        if (strcasecmp(hw->aliases[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Files a sample; false when out of memory. */
 static bool file_sample(grouping *g, const llmperf_sample *s)
 {
     if (!is_operator(s) || !is_wanted(g->all, s, &g->options))
         return true;
-    if (!is_part(g->hw, g->all->name[s->hw])) {
+    const char *part = g->all->name[s->hw];
+    if (part[0] && !llmperf_hw_is(g->hw, part)) {
         if (g->foreign++ == 0)
-            snprintf(g->other_part, sizeof g->other_part, "%s", g->all->name[s->hw]);
+            snprintf(g->other_part, sizeof g->other_part, "%s", part);
         return true;
     }
     if (!g->device[0])
-        snprintf(g->device, sizeof g->device, "%s", g->all->name[s->hw]);
+        snprintf(g->device, sizeof g->device, "%s", part);
     g->used++;
     g->hash = fit_hash(fit_hash(g->hash, &s->op, sizeof s->op), &s->time_s, sizeof s->time_s);
     g->throttled |= (s->flags & LLMPERF_SAMPLE_THROTTLED) != 0;
@@ -673,6 +664,11 @@ llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *re
         if (status != LLMPERF_OK)
             return status;
     }
+    int named = 0; /* the library's name is that of the products, whoever made the collectives */
+    while (named < ret_calib->entry_count && ret_calib->entry[named].key.kind != LLMPERF_KIND_GEMM)
+        named++;
+    named = named < ret_calib->entry_count ? named : 0;
+    memcpy(ret_calib->library, ret_calib->entry[named].library, sizeof ret_calib->library);
     snprintf(ret_calib->digest, sizeof ret_calib->digest, "%s", fits->digest);
     snprintf(ret_calib->device, sizeof ret_calib->device, "%s", fits->device);
     ret_calib->samples = fits->samples;

@@ -48,7 +48,7 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     if (status == LLMPERF_OK && hw_name)
         status = common_load_hw(&a->common, hw_name, &hw, error);
     if (status == LLMPERF_OK)
-        status = common_load_calib(&a->common, &calib, &calibrated, error);
+        status = common_load_calib(&a->common, hw_name ? &hw : NULL, &calib, &calibrated, error);
     if (status == LLMPERF_OK)
         status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
                                    &workload, error);

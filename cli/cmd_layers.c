@@ -141,7 +141,8 @@ static int run(int argc, char **argv)
         status = common_load_hw(&arguments.common, hw_name, &hw, &error);
     bool have_model = ad_hoc || model_words;
     if (status == LLMPERF_OK)
-        status = common_load_calib(&arguments.common, &calib, &calibrated, &error);
+        status =
+            common_load_calib(&arguments.common, hw_name ? &hw : NULL, &calib, &calibrated, &error);
     if (status == LLMPERF_OK && have_model)
         status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
                                    &workload, &error);

@@ -45,7 +45,7 @@ static int run(int argc, char **argv)
     if (status == LLMPERF_OK)
         status = common_load_hw(&arguments.common, result.positional[1], &hw, &error);
     if (status == LLMPERF_OK)
-        status = common_load_calib(&arguments.common, &calib, &calibrated, &error);
+        status = common_load_calib(&arguments.common, &hw, &calib, &calibrated, &error);
     if (status == LLMPERF_OK)
         status = llmperf_case_init(&c, &model, &hw, calibrated ? &calib : NULL, &workload, &error);
     if (status == LLMPERF_OK)
@@ -85,10 +85,11 @@ const option_command COMMAND_PREDICT = {
         "Predicts memory, time to first token, time per output token and throughput of MODEL on "
         "HARDWARE, and the batch at which its dense layers turn compute-bound.\n\n"
         "MODEL is a shipped name, a model YAML, a Hugging Face config.json or a folder that holds "
-        "one, or a GGUF file. HARDWARE is a shipped name or a YAML. Without a calibration every "
-        "time is a bound: "
-        "the roofline at one end, what 95 % of published runs reach at the other. Exit code 8 "
-        "says that the deployment does not fit.",
+        "one, or a GGUF file. HARDWARE is a shipped name or a YAML. Times are those of the best "
+        "calibration for the part (the header names it), borrowed from the nearest part where it "
+        "has none of its own. With --calibration none, and for parts that nothing near was "
+        "measured of, every time is a bound: the roofline at one end, what 95 % of published runs "
+        "reach at the other. Exit code 8 says that the deployment does not fit.",
     .examples = "llmperf predict llama-3.1-8b h100-sxm\n"
                 "llmperf predict llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 -g 512\n"
                 "llmperf predict ./config.json l40s --weight-dtype fp8 --tpot 30ms --price 1.2/h\n"

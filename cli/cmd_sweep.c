@@ -68,8 +68,8 @@ static const option OPTIONS[] = {
                      0, "SIZE", "memory of context and libraries", .default_text = "1GiB",
                      .group = "Workload"),
     OPTION_ROW(sweep_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
-               "which measurements to use: a file, a name, or none", .default_text = "none",
-               .group = "Workload"),
+               "which measurements to use: a file, a name, or none",
+               .default_text = "the best for each part", .group = "Workload"),
     OPTION_ROW(sweep_arguments, jobs, INT64, "jobs", 'j', "N", "threads", .min = 1, .max = JOBS_MAX,
                .default_text = "the cores", .group = "Output"),
     COMMON_OUTPUT_ROWS(sweep_arguments),
@@ -84,9 +84,10 @@ typedef struct axis {
 
 typedef struct sweep {
     const llmperf_model *model;
-    const llmperf_calib *calib; /* NULL = none */
     int hw_count;
     llmperf_hw *hw;
+    llmperf_calib *calib; /* of each part; those that are not calibrated are without content */
+    bool calibrated[HW_MAX];
     int weight_count, kv_count; /* at least 1; NONE = the default */
     llmperf_dtype weight[DTYPES_MAX], kv[DTYPES_MAX];
     axis tp, prompt, context, batch;
@@ -101,6 +102,7 @@ typedef struct sweep {
 static void free_sweep(sweep *s)
 {
     free(s->hw);
+    free(s->calib);
     free(s->tp.value);
     free(s->prompt.value);
     free(s->context.value);
@@ -185,6 +187,33 @@ static llmperf_status load_parts(const sweep_arguments *a, const char *names, sw
                                           "one name is required");
 }
 
+/* Each part's own, or the asked one for all of them; where they differ, a line says which is whose. */
+static llmperf_status load_calibrations(const sweep_arguments *a, sweep *s, llmperf_notes *notes,
+                                        llmperf_error *error)
+{
+    llmperf_status status = LLMPERF_OK;
+    s->calib = calloc((size_t)s->hw_count, sizeof *s->calib);
+    if (!s->calib)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    for (int i = 0; i < s->hw_count && status == LLMPERF_OK; i++)
+        status = common_load_calib(&a->common, &s->hw[i], &s->calib[i], &s->calibrated[i], error);
+    bool none = true, lent = false;
+    for (int i = 0; i < s->hw_count; i++) {
+        none &= !s->calibrated[i];
+        lent |= s->calib[i].borrowed > 0;
+    }
+    if (status != LLMPERF_OK || none || (s->hw_count == 1 && !lent))
+        return status;
+    for (int i = 0; i < s->hw_count; i++)
+        llmperf_note(notes, "%s: %s%s%s%s", s->hw[i].name,
+                     !s->calibrated[i]          ? "no calibration, times are bounds"
+                     : s->calib[i].borrowed > 0 ? "borrowed ("
+                                                : "calibrated (",
+                     s->calib[i].name, s->calibrated[i] ? ")" : "",
+                     s->calib[i].borrowed > 0 ? ", intervals wider" : "");
+    return LLMPERF_OK;
+}
+
 /* Resolves each combination of the outer axes; an illegal one is left out and said. */
 static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error *error)
 {
@@ -201,10 +230,12 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
         w.kv_dtype = s->kv[rest % s->kv_count];
         rest /= s->kv_count;
         w.weight_dtype = s->weight[rest % s->weight_count];
-        const llmperf_hw *hw = &s->hw[rest / s->weight_count];
+        int64_t at = rest / s->weight_count;
+        const llmperf_hw *hw = &s->hw[at];
+        const llmperf_calib *calib = s->calibrated[at] ? &s->calib[at] : NULL;
         memset(&one, 0, sizeof one);
         llmperf_status status =
-            llmperf_case_init(&s->cases[s->case_count], s->model, hw, s->calib, &w, &one);
+            llmperf_case_init(&s->cases[s->case_count], s->model, hw, calib, &w, &one);
         if (status == LLMPERF_OK) {
             s->case_count++;
             continue;
@@ -249,6 +280,8 @@ static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
     ret_row->prompt = prompt;
     ret_row->context = context;
     ret_row->batch = batch;
+    ret_row->calibration = c.calib ? c.calib->name : NULL;
+    ret_row->kind = llmperf_case_estimate_kind(&c);
     llmperf_point_of(&c, s->phase, &ret_row->point);
 }
 
@@ -286,6 +319,22 @@ static void evaluate_block(const sweep *s, int jobs, int64_t from, int64_t to, i
     }
 }
 
+/* Each name once, with commas; NULL = none. */
+static const char *calibration_names(const sweep *s, char *buffer, size_t size)
+{
+    size_t used = 0;
+    buffer[0] = '\0';
+    for (int i = 0; i < s->hw_count; i++) {
+        bool seen = !s->calibrated[i];
+        for (int k = 0; k < i; k++)
+            seen |= s->calibrated[k] && strcmp(s->calib[k].name, s->calib[i].name) == 0;
+        if (!seen && used < size)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
+                                     s->calib[i].name);
+    }
+    return used > 0 ? buffer : NULL;
+}
+
 static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common_output *output,
                                 const llmperf_notes *skipped, llmperf_error *error)
 {
@@ -313,12 +362,14 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
         jobs = 1;
 
     const llmperf_text_style style = {.color = output->terminal && !getenv("NO_COLOR")};
+    char names[LLMPERF_TEXT_MAX];
+    const char *calibrations = calibration_names(s, names, sizeof names);
     llmperf_sweep_writer writer;
     llmperf_sweep_row *rows = malloc(BLOCK * sizeof *rows);
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_status status =
-        llmperf_sweep_open(output->file, output->format, s->model, s->calib, s->phase, axes,
+        llmperf_sweep_open(output->file, output->format, s->model, calibrations, s->phase, axes,
                            s->points, shown, &style, &writer, error);
     if (status != LLMPERF_OK) {
         free(rows);
@@ -335,18 +386,16 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
 }
 
 static llmperf_status prepare(const sweep_arguments *a, const option_result *result,
-                              llmperf_model *model, llmperf_calib *calib, sweep *s,
-                              llmperf_notes *skipped, llmperf_error *error)
+                              llmperf_model *model, sweep *s, llmperf_notes *skipped,
+                              llmperf_error *error)
 {
-    bool calibrated = false;
     llmperf_status status = common_workload(&a->common, &s->workload, error);
     if (status == LLMPERF_OK)
         status = common_load_model(&a->common, result->positional[0], model, error);
     if (status == LLMPERF_OK)
         status = load_parts(a, result->positional[1], s, error);
     if (status == LLMPERF_OK)
-        status = common_load_calib(&a->common, calib, &calibrated, error);
-    s->calib = calibrated ? calib : NULL;
+        status = load_calibrations(a, s, skipped, error);
     if (status == LLMPERF_OK)
         status = read_dtypes("weight-dtype", a->weight_dtype, s->weight, &s->weight_count, error);
     if (status == LLMPERF_OK)
@@ -388,7 +437,6 @@ static int run(int argc, char **argv)
     common_output output;
     sweep s = {0};
     static llmperf_model model;
-    static llmperf_calib calib;
 
     llmperf_status status = common_parse(&COMMAND_SWEEP, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -397,7 +445,7 @@ static int run(int argc, char **argv)
         option_print_help(stdout, &COMMAND_SWEEP);
         return 0;
     }
-    status = prepare(&arguments, &result, &model, &calib, &s, &skipped, &error);
+    status = prepare(&arguments, &result, &model, &s, &skipped, &error);
     if (status == LLMPERF_OK)
         status = common_open_output(&arguments.common, &output, &error);
     if (status == LLMPERF_OK) {

@@ -49,7 +49,8 @@ static const option OPTIONS[] = {
                "most time spent on one operator", .min = 0.01, .max = 600, .default_text = "1s",
                .group = "Device"),
     OPTION_ROW(validate_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
-               "the predictions' measurements: a file or a name", .group = "Device"),
+               "the predictions' measurements: a file, a name, or none",
+               .default_text = "the best for the part", .group = "Device"),
     OPTION_ROW(validate_arguments, common.confidence, DOUBLE, "confidence", 0, "F",
                "coverage of intervals", .min = 0.01, .max = 0.999, .default_text = "0.9",
                .group = "Output"),
@@ -133,8 +134,6 @@ static int run(int argc, char **argv)
     }
     status = common_load_model(&arguments.common, result.positional[0], &model, &error);
     if (status == LLMPERF_OK)
-        status = common_load_calib(&arguments.common, &calib, &calibrated, &error);
-    if (status == LLMPERF_OK)
         status = device_open(arguments.backend, (int)arguments.device, arguments.options, &device,
                              &error);
     if (status == LLMPERF_OK && result.positional_count > 1)
@@ -145,6 +144,8 @@ static int run(int argc, char **argv)
                               "'llmperf calibrate --write-hw' wrote",
                               device.device.name);
     if (status == LLMPERF_OK)
+        status = common_load_calib(&arguments.common, &hw, &calib, &calibrated, &error);
+    if (status == LLMPERF_OK)
         status = run_batches(&arguments, &model, &hw, calibrated ? &calib : NULL, &device,
                              &comparison, &error);
     if (status == LLMPERF_OK)
@@ -153,8 +154,12 @@ static int run(int argc, char **argv)
         char title[LLMPERF_TEXT_MAX];
         const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
         note_state(&comparison);
-        snprintf(title, sizeof title, "%s on %s, %s", model.name, device.device.name,
-                 calibrated ? "calibrated" : "no calibration: predictions are bounds");
+        if (calibrated)
+            snprintf(title, sizeof title, "%s on %s, %s (%s)", model.name, device.device.name,
+                     calib.borrowed > 0 ? "borrowed" : "calibrated", calib.name);
+        else
+            snprintf(title, sizeof title, "%s on %s, no calibration: predictions are bounds",
+                     model.name, device.device.name);
         status = llmperf_write_comparison(output.file, output.format, &comparison, title, &style,
                                           &error);
         llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);

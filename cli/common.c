@@ -185,17 +185,25 @@ llmperf_status common_load_hw(const common_arguments *arguments, const char *nam
     return status;
 }
 
-llmperf_status common_load_calib(const common_arguments *arguments, llmperf_calib *ret_calib,
-                                 bool *ret_given, llmperf_error *error)
+llmperf_status common_load_calib(const common_arguments *arguments, const llmperf_hw *hw,
+                                 llmperf_calib *ret_calib, bool *ret_given, llmperf_error *error)
 {
     llmperf_spec_paths paths;
     char path[LLMPERF_PATH_MAX];
-    *ret_given = arguments->calibration && strcmp(arguments->calibration, "none") != 0;
-    if (!*ret_given)
+    const char *asked = arguments->calibration;
+    *ret_given = false;
+    if (!hw || (asked && strcmp(asked, "none") == 0))
         return LLMPERF_OK;
     common_spec_paths(arguments, &paths);
-    llmperf_status status = llmperf_find_calib(&paths, arguments->calibration, path, error);
-    return status == LLMPERF_OK ? llmperf_calib_load(path, ret_calib, error) : status;
+    if (!asked)
+        return llmperf_calib_choose(&paths, hw, NULL, ret_calib, ret_given, error);
+    llmperf_status status = llmperf_find_calib(&paths, asked, path, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_calib_load(path, ret_calib, error);
+    *ret_given = status == LLMPERF_OK;
+    if (*ret_given)
+        llmperf_calib_lend(ret_calib, &paths, hw);
+    return status;
 }
 
 /* ---- workload ----------------------------------------------------------------------------------------- */

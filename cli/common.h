@@ -88,8 +88,8 @@ typedef struct common_arguments {
         OPTION_ROW(type, common.kv_block, INT64, "kv-block", 0, "N", "tokens per KV cache block",  \
                    .min = 1, .max = 65536, .default_text = "16", .group = "Deployment"),           \
         OPTION_ROW(type, common.calibration, TEXT, "calibration", 0, "NAME",                       \
-                   "which measurements to use: a file, a name, or none", .default_text = "none",   \
-                   .group = "Deployment")
+                   "which measurements to use: a file, a name, or none",                           \
+                   .default_text = "the best for the part", .group = "Deployment")
 
 #define COMMON_TARGET_ROWS(type)                                                                   \
     OPTION_ROW(type, common.tpot_s, TIME, "tpot", 0, "TIME", "target time per output token",       \
@@ -137,9 +137,10 @@ llmperf_status common_load_model(const common_arguments *arguments, const char *
 llmperf_status common_load_hw(const common_arguments *arguments, const char *name,
                               llmperf_hw *ret_hw, llmperf_error *error);
 
-/* The calibration that the options ask for; *ret_given is false for none. */
-llmperf_status common_load_calib(const common_arguments *arguments, llmperf_calib *ret_calib,
-                                 bool *ret_given, llmperf_error *error);
+/* The calibration that the options ask for, or the best one for the part; *ret_given is false for
+ * none, also where there is no part (hw NULL). */
+llmperf_status common_load_calib(const common_arguments *arguments, const llmperf_hw *hw,
+                                 llmperf_calib *ret_calib, bool *ret_given, llmperf_error *error);
 
 /* Where a result goes: stdout, or a file beside the asked one that replaces it once complete. */
 typedef struct common_output {

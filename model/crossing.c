@@ -269,7 +269,8 @@ static void move_ratio(const llmperf_calib *calib, double z, llmperf_calib *ret_
             e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] / (ec * ec) +
             e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] / (em * em) -
             2 * e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] / (ec * em);
-        double factor = exp(z / 2 * sqrt(fmax(variance, 0)));
+        variance = fmax(variance, 0) + calib->borrowed * calib->borrowed;
+        double factor = exp(z / 2 * sqrt(variance));
         e->param[LLMPERF_PARAM_COMPUTE] *= factor;
         e->param[LLMPERF_PARAM_MEMORY] /= factor;
     }

@@ -1411,7 +1411,7 @@ static void name_spread(explainer *e, const char *symbol, llmperf_spread_class s
 
 static bool is_bound(const explainer *e)
 {
-    return e->p->kind == LLMPERF_ESTIMATE_BOUND;
+    return !e->c->calib;
 }
 
 static double part_of(const explainer *e, llmperf_estimate estimate)

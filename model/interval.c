@@ -5,6 +5,7 @@
  *     v' C v, with v = sum of time x d(log time)/d(parameter) over all operators of that fit;
  *   - repeats of one shape share one residual; shapes of a fit correlate with its rho;
  *   - fits of different kinds are independent;
+ *   - what borrowing from another part adds is one error for all of them;
  *   - operators without a fit stay bounds: they may take up to `spread` times longer.
  */
 #include <math.h>
@@ -66,7 +67,8 @@ llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib
                           ((1 - rho) * sum->square[e] + rho * sum->linear[e] * sum->linear[e]);
         variance += fmax(parameters, 0) + residual;
     }
-    double fitted = sum->time_s - sum->bound_s;
+    double fitted = sum->time_s - sum->bound_s, lent = calib->borrowed * fitted;
+    variance += lent * lent;
     double s = fitted > 0 ? sqrt(variance) / fitted : 0;
     double factor = exp(normal_quantile(confidence) * s);
     return (llmperf_estimate){

@@ -14,6 +14,13 @@ const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind)
     return (unsigned)kind < 3 ? names[kind] : "?";
 }
 
+llmperf_estimate_kind llmperf_case_estimate_kind(const llmperf_case *c)
+{
+    if (!c->calib)
+        return LLMPERF_ESTIMATE_BOUND;
+    return c->calib->borrowed > 0 ? LLMPERF_ESTIMATE_BORROWED : LLMPERF_ESTIMATE_CALIBRATED;
+}
+
 double llmperf_tpot(const llmperf_case *c, int64_t batch)
 {
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
@@ -303,8 +310,9 @@ void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_
     *ret_point = point;
 }
 
-/* What the user should know of the calibration: where it comes from, what it has no fit for. */
-static void note_calibration(const llmperf_case *c, llmperf_notes *notes, bool *ret_times_links)
+/* What the user should know of the calibration: where it comes from, what it has no fit for.
+ * Returns the share of a decode step that it does not time. */
+static double note_calibration(const llmperf_case *c, llmperf_notes *notes, bool *ret_times_links)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(c, c->workload.batch, c->workload.context);
@@ -331,14 +339,17 @@ static void note_calibration(const llmperf_case *c, llmperf_notes *notes, bool *
         }
         kind[ops[i].kind] = true;
     }
-    if (c->calib->hw[0] && strcmp(c->calib->hw, c->hw->name) != 0)
-        llmperf_note(notes, "%s was fitted on %s: its efficiencies are carried over to %s",
-                     c->calib->name, c->calib->hw, c->hw->name);
+    if (c->calib->borrowed > 0)
+        llmperf_note(notes,
+                     "%s was fitted on %s: its efficiencies are carried over to %s, its launch "
+                     "times kept, the intervals widened by %.0f %%",
+                     c->calib->name, c->calib->hw, c->hw->name, 100 * c->calib->borrowed);
     if (bare > 0)
         llmperf_note(notes,
                      "%s has no fit for %s: %.0f of %.0f launches of a decode step, %.2g %% of its "
                      "time, are taken at their bound",
                      c->calib->name, names, bare, launches, 100 * bare_s / all_s);
+    return bare_s / all_s;
 }
 
 llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
@@ -358,7 +369,7 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
     llmperf_prediction *p = ret_prediction;
     memset(p, 0, sizeof *p);
     p->c = c;
-    p->kind = c->calib ? LLMPERF_ESTIMATE_CALIBRATED : LLMPERF_ESTIMATE_BOUND;
+    p->kind = llmperf_case_estimate_kind(c);
     p->params = llmperf_model_params(c->model);
     llmperf_memory_of(c, &p->memory);
     predict_prefill(c, p);
@@ -381,8 +392,8 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
     for (int i = 0; i < c->hw->warnings.count; i++)
         llmperf_note(&p->notes, "%s", c->hw->warnings.text[i]);
     bool times_links = false; /* then the datasheet's latency plays no part */
-    if (c->calib)
-        note_calibration(c, &p->notes, &times_links);
+    if (c->calib && note_calibration(c, &p->notes, &times_links) > 0.5)
+        p->kind = LLMPERF_ESTIMATE_BOUND; /* what it does not know decides */
     if (c->hw->memory_usable_bytes == 0)
         llmperf_note(&p->notes, "usable memory of %s is not known: the label's %.3g GB is taken",
                      c->hw->name, c->hw->memory_bytes / 1e9);

@@ -12,9 +12,9 @@
 #include "doc.h"
 #include "internal.h"
 
-static const char *const TOP_KEYS[] = {"schema",  "name", "hardware",   "device",
-                                       "backend", "date", "conditions", "samples",
-                                       "digest",  "fits", NULL};
+static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device",
+                                       "library", "backend", "date",     "conditions",
+                                       "samples", "digest",  "fits",     NULL};
 static const char *const CONDITION_KEYS[] = {"clock_hz", "power_w", "throttled", "contended", NULL};
 static const char *const FIT_KEYS[] = {"kind",       "regime",     "dtype",       "stored",
                                        "gemv",       "collective", "devices",     "library",
@@ -424,6 +424,7 @@ static void read_calib(calib_reader *r, doc_node *root, llmperf_calib *calib)
     read_text(r, root, "name", calib->name, sizeof calib->name);
     read_text(r, root, "hardware", calib->hw, sizeof calib->hw);
     read_text(r, root, "device", calib->device, sizeof calib->device);
+    read_text(r, root, "library", calib->library, sizeof calib->library);
     read_text(r, root, "backend", calib->backend, sizeof calib->backend);
     read_text(r, root, "date", calib->date, sizeof calib->date);
     read_text(r, root, "digest", calib->digest, sizeof calib->digest);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "doc.h"
 #include "internal.h"
@@ -105,6 +106,14 @@ const llmperf_provenance *llmperf_hw_provenance(const llmperf_hw *hw, llmperf_hw
 {
     const llmperf_provenance *own = &hw->provenance[field];
     return own->source[0] || own->confidence ? own : &hw->provenance[LLMPERF_HW_DEFAULT];
+}
+
+bool llmperf_hw_is(const llmperf_hw *hw, const char *name)
+{
+    bool found = strcasecmp(hw->name, name) == 0;
+    for (int i = 0; i < hw->alias_count && !found; i++)
+        found = strcasecmp(hw->aliases[i], name) == 0;
+    return found;
 }
 
 const llmperf_link *llmperf_hw_link(const llmperf_hw *hw, int64_t devices)

@@ -110,15 +110,15 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
     return bits > 0 && fabs(stored_bits(op) / bits - 1) < 0.01 ? 1 : -1;
 }
 
-uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op, llmperf_regime regime)
+/* The entry of one dtype of arithmetic, or CALIB_NO_ENTRY. */
+static uint8_t find_dtype(const llmperf_calib *calib, const llmperf_op *op, llmperf_regime regime,
+                          uint8_t dtype)
 {
-    if (!calib)
-        return LLMPERF_CALIB_NO_ENTRY;
-    uint8_t found = calib->index[op->kind][regime][op->dtype];
+    uint8_t found = calib->index[op->kind][regime][dtype];
     double best = -1;
     for (int i = 0; calib->variants > 0 && i < calib->entry_count; i++) {
         const llmperf_calib_key *key = &calib->entry[i].key;
-        if (i == found || key->kind != op->kind || key->regime != regime || key->dtype != op->dtype)
+        if (i == found || key->kind != op->kind || key->regime != regime || key->dtype != dtype)
             continue;
         double fitness = suits(key, op);
         if (fitness > best) {
@@ -126,6 +126,29 @@ uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op, llm
             found = (uint8_t)i;
         }
     }
+    return found;
+}
+
+/* Whose efficiencies stand in for those of an arithmetic that was not measured: that of the same
+ * units, then the next wider one. Peaks stay the dtype's own. */
+static const uint8_t STAND_IN[LLMPERF_DTYPE_COUNT][3] = {
+    [LLMPERF_DTYPE_BF16] = {LLMPERF_DTYPE_FP16},
+    [LLMPERF_DTYPE_FP16] = {LLMPERF_DTYPE_BF16},
+    [LLMPERF_DTYPE_TF32] = {LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16},
+    [LLMPERF_DTYPE_FP8] = {LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16},
+    [LLMPERF_DTYPE_INT8] = {LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16},
+    [LLMPERF_DTYPE_INT4] = {LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16},
+    [LLMPERF_DTYPE_NVFP4] = {LLMPERF_DTYPE_MXFP4, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16},
+    [LLMPERF_DTYPE_MXFP4] = {LLMPERF_DTYPE_NVFP4, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16},
+};
+
+uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op, llmperf_regime regime)
+{
+    if (!calib)
+        return LLMPERF_CALIB_NO_ENTRY;
+    uint8_t found = find_dtype(calib, op, regime, op->dtype);
+    for (int i = 0; i < 3 && found == LLMPERF_CALIB_NO_ENTRY && STAND_IN[op->dtype][i]; i++)
+        found = find_dtype(calib, op, regime, STAND_IN[op->dtype][i]);
     return found;
 }
 

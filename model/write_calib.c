@@ -148,6 +148,7 @@ llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib, llmper
     put_text(out, "name", calib->name);
     put_text(out, "hardware", calib->hw);
     put_text(out, "device", calib->device);
+    put_text(out, "library", calib->library);
     put_text(out, "backend", calib->backend);
     put_text(out, "date", calib->date);
     if (calib->clock_hz + calib->power_w > 0 || calib->throttled || calib->contended) {

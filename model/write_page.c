@@ -24,9 +24,11 @@ static void predict_title(page *p, const llmperf_prediction *r)
     if (w->tp > 1)
         snprintf(devices, sizeof devices, "%lld x ", (long long)w->tp);
     char basis[160] = "no calibration: times are bounds";
-    if (c->calib)
-        snprintf(basis, sizeof basis, "calibrated (%.60s), %g %% intervals", c->calib->name,
-                 100 * w->confidence);
+    if (c->calib && r->kind == LLMPERF_ESTIMATE_BOUND)
+        snprintf(basis, sizeof basis, "no fit in %.60s: times are bounds", c->calib->name);
+    else if (c->calib)
+        snprintf(basis, sizeof basis, "%s (%.60s), %g %% intervals",
+                 llmperf_estimate_kind_name(r->kind), c->calib->name, 100 * w->confidence);
     page_title(p, "%s %s on %s%s; %s", c->model->name, llmperf_dtype_name(w->weight_dtype), devices,
                c->hw->name, basis);
     char active[48] = "", count[HUMAN_MAX];
@@ -550,10 +552,16 @@ llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c, cons
     page_title(&p, "%s, %s parameters%s%s", c->model->name,
                human_count((double)llmperf_model_params(c->model).total, a), c->hw ? ", on " : "",
                c->hw ? c->hw->name : "");
+    char basis[160] = "";
+    if (c->hw && c->calib)
+        snprintf(basis, sizeof basis, "; times are %s (%.60s)",
+                 llmperf_estimate_kind_name(llmperf_case_estimate_kind(c)), c->calib->name);
+    else if (c->hw)
+        snprintf(basis, sizeof basis, "; times are roofline bounds");
     page_paragraph(&p, 0,
                    "FLOP, bytes and time are of one launch on one device, x is how often it "
                    "runs%s.",
-                   c->hw && !c->calib ? "; times are roofline bounds" : "");
+                   basis);
     for (int i = 0; i < phase_count; i++) {
         if (i == 0)
             page_heading(&p, "Prefill: %s prompt%s of %s tokens in %s step%s",

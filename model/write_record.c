@@ -567,6 +567,9 @@ static void put_prediction(sink *s, const llmperf_prediction *p)
     if (c->calib) {
         sink_begin_object(s, "calibration");
         sink_text(s, "name", c->calib->name);
+        sink_text(s, "kind", llmperf_estimate_kind_name(p->kind));
+        sink_text(s, "hardware", c->calib->hw);
+        sink_text(s, "library", c->calib->library[0] ? c->calib->library : NULL);
         sink_end_object(s);
     } else {
         sink_null(s, "calibration");

@@ -24,7 +24,7 @@ static int form_of(const char *format)
 }
 
 llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_model *model,
-                                  const llmperf_calib *calib, llmperf_sweep_phase phase,
+                                  const char *calibrations, llmperf_sweep_phase phase,
                                   const char *const *axes, int64_t total, int64_t shown,
                                   const llmperf_text_style *style, llmperf_sweep_writer *ret_writer,
                                   llmperf_error *error)
@@ -33,7 +33,7 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
                               .form = form_of(format),
                               .phase = phase,
                               .first = true,
-                              .calibrated = calib != NULL,
+                              .calibrated = calibrations != NULL,
                               .total = total,
                               .shown = shown};
     if (w.form < 0)
@@ -43,7 +43,8 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
     const char *phase_name = phase == LLMPERF_SWEEP_DECODE ? "decode" : "prefill";
     if (w.form == FORM_CSV) {
         fputs("hardware,weight_dtype,kv_dtype,tp,prompt,context,batch,time_s,time_low_s,"
-              "time_high_s,tokens_per_s,intensity_flop_per_byte,total_bytes,bound,fits\n",
+              "time_high_s,tokens_per_s,intensity_flop_per_byte,total_bytes,bound,fits,"
+              "calibration,kind\n",
               out);
     } else if (w.form == FORM_JSON) {
         sink s;
@@ -52,7 +53,7 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
         sink_text(&s, "llmperf", llmperf_version());
         sink_integer(&s, "schema", LLMPERF_JSON_SCHEMA);
         sink_text(&s, "model", model->name);
-        sink_text(&s, "calibration", calib ? calib->name : NULL);
+        sink_text(&s, "calibration", calibrations);
         sink_text(&s, "phase", phase_name);
         sink_begin_array(&s, "axes");
         for (; *axes; axes++)
@@ -66,8 +67,8 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
         page_open(p, out, w.form == FORM_MD, style && style->color);
         page_title(p, "%s, %s; %s%s", model->name,
                    phase == LLMPERF_SWEEP_DECODE ? "one decode step" : "prefill of all prompts",
-                   calib ? "calibrated: " : "no calibration: times are bounds",
-                   calib ? calib->name : "");
+                   calibrations ? "calibrated: " : "no calibration: times are bounds",
+                   calibrations ? calibrations : "");
         page_gap(p);
         page_table(p, PAGE_COLUMNS_MAX, TEXT_HEADINGS);
         w.page = p;
@@ -95,8 +96,10 @@ static void row_csv(FILE *out, const llmperf_sweep_row *r)
     csv_number(out, r->point.tokens_per_s.value);
     csv_number(out, r->point.intensity_flop_per_byte);
     csv_number(out, r->point.total_bytes);
-    fprintf(out, "%s,%s\n", llmperf_bound_name((llmperf_bound)r->point.bound),
+    fprintf(out, "%s,%s,", llmperf_bound_name((llmperf_bound)r->point.bound),
             r->point.fits ? "true" : "false");
+    csv_text(out, r->calibration ? r->calibration : "");
+    fprintf(out, ",%s\n", llmperf_estimate_kind_name(r->kind));
 }
 
 static void row_json(llmperf_sweep_writer *w, const llmperf_sweep_row *r)
@@ -122,6 +125,8 @@ static void row_json(llmperf_sweep_writer *w, const llmperf_sweep_row *r)
     sink_number(&s, "total_bytes", r->point.total_bytes);
     sink_text(&s, "bound", llmperf_bound_name((llmperf_bound)r->point.bound));
     sink_bool(&s, "fits", r->point.fits);
+    sink_text(&s, "calibration", r->calibration);
+    sink_text(&s, "kind", llmperf_estimate_kind_name(r->kind));
     sink_end_object(&s);
 }
 

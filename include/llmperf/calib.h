@@ -98,12 +98,16 @@ typedef struct llmperf_calib {
     char name[LLMPERF_NAME_MAX];
     char hw[LLMPERF_NAME_MAX];     /* name of the part */
     char device[LLMPERF_NAME_MAX]; /* what the driver or the file calls it; "" = not said */
+    char library[48];              /* whose kernels: that of its GEMM; "" = not said */
     char backend[24];              /* cpu, cuda, fake, samples */
     char date[32];                 /* as passed in; "" = not said */
     char digest[32];               /* of the samples, "fnv1a64:..." */
     int64_t samples;               /* rows read */
     double clock_hz, power_w;      /* conditions; 0 = not said */
     bool throttled, contended;
+    /* standard deviation of log(time) that borrowing from another part adds; 0 = the part's own.
+     * Not in the file: llmperf_calib_lend() sets it. */
+    double borrowed;
     int variants; /* entries that index[] does not hold */
     int entry_count;
     llmperf_calib_entry entry[LLMPERF_CALIB_ENTRIES_MAX];
@@ -130,7 +134,8 @@ LLMPERF_API llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf
                                              llmperf_error *error);
 
 /* The entry that times an operator, or LLMPERF_CALIB_NO_ENTRY: the variant that matches it, else
- * index[]. Collectives: that of the same kind and nearest number of devices. */
+ * index[], else that of a like dtype (fp16 for bf16 ..., docs/calibration.md). Collectives: that of
+ * the same kind and nearest number of devices. */
 LLMPERF_API uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op,
                                        llmperf_regime regime);
 
@@ -149,6 +154,29 @@ LLMPERF_API llmperf_status llmperf_calib_load(const char *path, llmperf_calib *r
                                               llmperf_error *error);
 LLMPERF_API llmperf_status llmperf_calib_load_text(const char *name, const char *text, size_t size,
                                                    llmperf_calib *ret_calib, llmperf_error *error);
+
+/*
+ * The best calibration there is for a part, among calibration/ of the folders:
+ *   1. one fitted on the part itself (by name or alias); else one of its architecture, then the
+ *      nearest of its vendor's (docs/calibration.md, "Borrowing", has the rule and what it costs)
+ *   2. the asked library, where `library` is not NULL
+ *   3. one that was measured on a device here before those fitted to public samples
+ *   4. vllm, sglang, trtllm, then by name
+ * Efficiencies carry over, absolute times as they are; ret_calib->borrowed says what that adds.
+ *   ret_found: false where no part is near enough (another vendor's, an unknown architecture):
+ *              ret_calib is untouched then
+ *   errors:    LLMPERF_E_IO, LLMPERF_E_SPEC for the chosen file; files whose head does not read are
+ *              passed over
+ */
+LLMPERF_API llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths,
+                                                const llmperf_hw *hw, const char *library,
+                                                llmperf_calib *ret_calib, bool *ret_found,
+                                                llmperf_error *error);
+
+/* Sets calib->borrowed for use on `hw`: 0 on its own part, more the less the parts are alike (the
+ * most where the part it was fitted on is not found in hardware/ of the folders). */
+LLMPERF_API void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths,
+                                    const llmperf_hw *hw);
 
 /* Writes what llmperf_calib_load() reads back to the same value. Errors: LLMPERF_E_IO. */
 LLMPERF_API llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib,

@@ -227,6 +227,9 @@ typedef enum llmperf_estimate_kind {
 
 LLMPERF_API const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind);
 
+/* What the times of a case are: bounds without a calibration, borrowed with another part's. */
+LLMPERF_API llmperf_estimate_kind llmperf_case_estimate_kind(const llmperf_case *c);
+
 /* A predicted time or rate with its interval. For a bound: a time's value = low, a rate's = high. */
 typedef struct llmperf_estimate {
     double value, low, high;

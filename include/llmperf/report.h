@@ -62,6 +62,8 @@ typedef struct llmperf_sweep_row {
     llmperf_dtype weight_dtype, kv_dtype;
     int64_t tp, prompt, context, batch;
     llmperf_point point;
+    const char *calibration; /* name; NULL = none */
+    llmperf_estimate_kind kind;
 } llmperf_sweep_row;
 
 /*
@@ -80,7 +82,7 @@ typedef struct llmperf_sweep_writer {
 
 LLMPERF_API llmperf_status llmperf_sweep_open(
     FILE *out, const char *format, const llmperf_model *model,
-    const llmperf_calib *calib, /* NULL = none */
+    const char *calibrations, /* names with commas; NULL = none of the parts has one */
     llmperf_sweep_phase phase, const char *const *axes, int64_t total, int64_t shown,
     const llmperf_text_style *style, llmperf_sweep_writer *ret_writer, llmperf_error *error);
 LLMPERF_API void llmperf_sweep_row_write(llmperf_sweep_writer *writer,

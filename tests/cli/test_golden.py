@@ -14,10 +14,14 @@ GOLDEN = SOURCE / "tests" / "golden"
 # file: (arguments, exit code)
 OUTPUTS = {
     "predict-llama-3.1-8b-h100-sxm.txt": ("predict llama-3.1-8b h100-sxm", 0),
+    "predict-llama-3.1-8b-h100-sxm-none.txt":
+        ("predict llama-3.1-8b h100-sxm --calibration none", 0),
+    "predict-qwen2.5-7b-rtx-4090.txt": ("predict qwen2.5-7b rtx-4090 -b 8", 0),
     "predict-llama-3.1-70b-h100-sxm-tp4.txt":
         ("predict llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 -g 512 --tpot 30ms --price 2.5/h", 0),
     "predict-llama-3.1-70b-l40s-unfit.txt": ("predict llama-3.1-70b l40s -b 8", 8),
-    "layers-llama-3.1-8b-h100-sxm.txt": ("layers llama-3.1-8b h100-sxm", 0),
+    "layers-llama-3.1-8b-h100-sxm.txt": ("layers llama-3.1-8b h100-sxm --calibration none", 0),
+    "layers-llama-3.1-8b-l40s.txt": ("layers llama-3.1-8b l40s -b 16", 0),
     "specs-show-h100-sxm.txt": ("specs show h100-sxm", 0),
     "specs-show-gemma-2-9b.txt": ("specs show gemma-2-9b", 0),
 }

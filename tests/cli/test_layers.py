@@ -14,6 +14,7 @@ from llmperf_test import (A100_BF16, A100_BW, H100_BF16, H100_BW, case, close, c
 LLAMA_8B = ("--hidden 4096 --heads 32 --kv-heads 8 --ffn 14336 --layers 32 --vocab 128256 "
             "--gated yes --tied no")
 # h 4096, n 32, d 128, f = 4h, no gate: the plain block of the seed
+NONE = "--calibration none"
 PLAIN = "--hidden 4096 --heads 32 --ffn 16384 --gated no --layers 3 --vocab 32000"
 # the K projection of this one is 8192 x 1024
 LLAMA_70B = "--hidden 8192 --heads 64 --kv-heads 8 --ffn 28672 --layers 80 --vocab 128256"
@@ -112,7 +113,7 @@ def _():
 
 @case("an ideal time is the larger of compute and memory, and names its bound")
 def _():
-    for phase in phases("llama-3.1-8b h100-sxm -b 200 -s 300")[1].values():
+    for phase in phases("llama-3.1-8b h100-sxm -b 200 -s 300 --calibration none")[1].values():
         total = 0
         for op in phase["ops"]:
             close(op["memory_s"], op["bytes"] / H100_BW, op["name"])
@@ -289,8 +290,8 @@ def _():
                                          ("h100-sxm", H100_BF16, H100_BW, 346)):
         # 1 / m* = BW / P - 1/n - 1/k
         equal(math.ceil(1 / (bandwidth / peak - 2 / 4096)), batch, "by hand")
-        equal(ops(f"{PLAIN} {part} -b {batch - 1}")["attn.out"]["bound"], "memory", part)
-        equal(ops(f"{PLAIN} {part} -b {batch}")["attn.out"]["bound"], "compute", part)
+        equal(ops(f"{PLAIN} {part} -b {batch - 1} {NONE}")["attn.out"]["bound"], "memory", part)
+        equal(ops(f"{PLAIN} {part} -b {batch} {NONE}")["attn.out"]["bound"], "compute", part)
 
 
 @case("the K projection of a 70B, 8192 x 1024, at 184 and 438")
@@ -300,7 +301,7 @@ def _():
         equal(math.ceil(1 / (bandwidth / peak - 1 / 8192 - 1 / 1024)), batch, "by hand")
         for model in (LLAMA_70B, "llama-3.1-70b"):
             for at, bound in ((batch - 1, "memory"), (batch, "compute")):
-                op = ops(f"{model} {part} --split-qkv -b {at}")["attn.k"]
+                op = ops(f"{model} {part} --split-qkv -b {at} {NONE}")["attn.k"]
                 equal((op["n"], op["k"]), (1024, 8192))
                 equal(op["bound"], bound, f"{model} on {part} at {at}")
 

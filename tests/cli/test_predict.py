@@ -105,14 +105,21 @@ def _():
 @case("every estimate has value, low, high and kind, low <= value <= high")
 def _():
     for words in WORKLOADS:
-        report = predict(words)
-        for path in TIMES + RATES:
-            estimate = at(report, path)
-            equal(sorted(estimate), ["high", "kind", "low", "value"], path)
-            expect(0 < estimate["low"] <= estimate["value"] <= estimate["high"], f"{words} {path}")
-            equal(estimate["kind"], "bound", path)
-            # without a calibration the value is the roofline: a time's low end, a rate's high end
-            equal(estimate["value"], estimate["high" if path in RATES else "low"], path)
+        for calibration in ("", " --calibration none"):
+            report = predict(words + calibration)
+            bound = report["hardware"]["calibration"] is None
+            expect(bound or not calibration, f"{words}{calibration}: calibrated all the same")
+            for path in TIMES + RATES:
+                estimate = at(report, path)
+                equal(sorted(estimate), ["high", "kind", "low", "value"], path)
+                expect(0 < estimate["low"] <= estimate["value"] <= estimate["high"],
+                       f"{words} {path}")
+                if bound:
+                    equal(estimate["kind"], "bound", path)
+                    # the value is the roofline: a time's low end, a rate's high end
+                    equal(estimate["value"], estimate["high" if path in RATES else "low"], path)
+                else:
+                    equal(estimate["kind"], report["hardware"]["calibration"]["kind"], path)
 
 
 @case("targets and prices are null unless asked for")
@@ -230,7 +237,7 @@ def _():
 @case("TPOT is the sum over operators of max(flop / P, bytes / BW)")
 def _():
     for batch, context in ((1, 1152), (64, 4000), (350, 1000)):
-        words = f"llama-3.1-8b h100-sxm -b {batch} --context {context}"
+        words = f"llama-3.1-8b h100-sxm -b {batch} --context {context} --calibration none"
         decode = {p["phase"]: p for p in run_json(f"layers {words}")["phases"]}["decode"]
         peak = {"bf16": H100_BF16, "fp32": 66.9e12}
         step = sum(op["repeat"] * max(op["flop"] / peak[op["dtype"]], op["bytes"] / H100_BW)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which calibration times a part: its own, or the nearest part's. docs/calibration.md, "Borrowing",
+ * says what was measured of it.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "doc.h"
+#include "internal.h"
+
+enum { HEAD_BYTES = 16384 };
+
+/* Standard deviation of log(time) that borrowing adds: between twins, and per unit of distance up
+ * to FARTHEST. Fits of H100, A100 and L40S on each other's samples, docs/calibration.md. */
+static const double TWIN = 0.08, PER_DISTANCE = 0.12, FARTHEST = 1.2;
+
+/* ---- how far one part is from another -------------------------------------------------------------- */
+
+/* Generations of one vendor whose kernels are kin: compute capability. */
+static const struct {
+    const char *architecture;
+    double generation;
+} NVIDIA[] = {
+    {"volta", 7.0}, {"turing", 7.5}, {"ampere", 8.0},
+    {"ada", 8.9},   {"hopper", 9.0}, {"blackwell", 10.0},
+};
+
+static double generation_of(const llmperf_hw *hw)
+{
+    for (size_t i = 0; i < sizeof NVIDIA / sizeof *NVIDIA; i++)
+        if (strcasecmp(hw->architecture, NVIDIA[i].architecture) == 0)
+            return NVIDIA[i].generation;
+    return 0;
+}
+
+static double octaves(double a, double b)
+{
+    return a > 0 && b > 0 ? fabs(log2(a / b)) : 1;
+}
+
+static double peak16(const llmperf_hw *hw)
+{
+    return fmax(hw->peak_flop_per_s[LLMPERF_DTYPE_BF16], hw->peak_flop_per_s[LLMPERF_DTYPE_FP16]);
+}
+
+/* What one unit (SM, core) computes and streams decides how hard it is to keep busy. */
+static double unlikeness(const llmperf_hw *a, const llmperf_hw *b)
+{
+    double per_a = a->units > 0 ? a->units : NAN, per_b = b->units > 0 ? b->units : NAN;
+    return 0.5 * octaves(a->mem_bytes_per_s / per_a, b->mem_bytes_per_s / per_b) +
+           0.5 * octaves(peak16(a) / per_a, peak16(b) / per_b);
+}
+
+/* Below 0: nothing carries over. Parts of one architecture are nearer than any other. */
+static double distance_of(const llmperf_hw *from, const llmperf_hw *to, bool *ret_kin)
+{
+    double a = generation_of(from), b = generation_of(to);
+    *ret_kin = from->architecture[0] && strcasecmp(from->architecture, to->architecture) == 0;
+    if (strcasecmp(from->vendor, to->vendor) != 0 || strcmp(from->kind, to->kind) != 0)
+        return -1;
+    if (!*ret_kin && (a == 0 || b == 0))
+        return -1;
+    return unlikeness(from, to) + (*ret_kin ? 0 : 0.5 * fabs(a - b));
+}
+
+static double spread_at(double distance)
+{
+    return TWIN + PER_DISTANCE * fmin(distance, FARTHEST);
+}
+
+/* ---- the heads of the files -------------------------------------------------------------------------- */
+
+typedef struct candidate {
+    char path[LLMPERF_PATH_MAX];
+    char hw[LLMPERF_NAME_MAX];
+    bool own, kin, asked, measured; /* the part's; its architecture's; the library; on a device */
+    double distance;
+    int library; /* rank */
+} candidate;
+
+typedef struct chooser {
+    const llmperf_spec_paths *paths;
+    const llmperf_hw *hw;
+    const char *library;
+    llmperf_hw *other; /* scratch: the part a candidate was fitted on */
+    bool other_found;
+    bool found;
+    candidate best;
+} chooser;
+
+/* The text before `fits:`, which alone is read: the whole file takes twenty times as long. */
+static size_t read_head(const char *path, char *buffer, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    size_t length = fread(buffer, 1, size - 1, file);
+    fclose(file);
+    buffer[length] = '\0';
+    char *fits = strncmp(buffer, "fits:", 5) == 0 ? buffer : strstr(buffer, "\nfits:");
+    return fits ? (size_t)(fits - buffer) + (*fits == '\n') : length;
+}
+
+static void text_of(const doc *document, doc_node *root, const char *key, char *buffer, size_t size)
+{
+    doc_node *node = doc_get(root, key);
+    buffer[0] = '\0';
+    if (node && doc_text(document, node, buffer, size, NULL) != LLMPERF_OK)
+        buffer[0] = '\0';
+}
+
+static int library_rank(const char *library)
+{
+    static const char *const order[] = {"vllm", "sglang", "trtllm"};
+    int rank = 0;
+    while (rank < 3 && strcasecmp(order[rank], library) != 0)
+        rank++;
+    return rank;
+}
+
+/* Loads the part that `name` stands for into c->other, unless it is there already. */
+static bool load_other(chooser *c, const char *name)
+{
+    char path[LLMPERF_PATH_MAX];
+    if (c->other_found && llmperf_hw_is(c->other, name))
+        return true;
+    c->other_found = llmperf_find_hw(c->paths, name, path, NULL) == LLMPERF_OK &&
+                     llmperf_hw_load(path, c->other, NULL) == LLMPERF_OK;
+    return c->other_found;
+}
+
+/* Fills what the head of a calibration says; false where it times nothing of this part. */
+static bool judge_head(chooser *c, const char *path, candidate *ret)
+{
+    char head[HEAD_BYTES], library[48], backend[24];
+    doc *document;
+    candidate one = {0};
+    size_t length = read_head(path, head, sizeof head);
+    if (length == 0 || doc_load_text(path, head, length, &document, NULL) != LLMPERF_OK)
+        return false;
+    doc_node *root = doc_root(document);
+    snprintf(one.path, sizeof one.path, "%s", path);
+    text_of(document, root, "hardware", one.hw, sizeof one.hw);
+    text_of(document, root, "library", library, sizeof library);
+    text_of(document, root, "backend", backend, sizeof backend);
+    doc_free(document);
+    if (!one.hw[0])
+        return false;
+    one.own = llmperf_hw_is(c->hw, one.hw);
+    one.asked = c->library && strcasecmp(c->library, library) == 0;
+    one.measured = strcmp(backend, "samples") != 0;
+    one.library = library_rank(library);
+    *ret = one;
+    return true;
+}
+
+/* Is `a` to be taken before `b`? Equal ones: the first by name stays. */
+static bool is_better(const candidate *a, const candidate *b)
+{
+    if (a->own != b->own)
+        return a->own;
+    if (a->kin != b->kin)
+        return a->kin;
+    if (a->distance < b->distance || a->distance > b->distance)
+        return a->distance < b->distance;
+    if (a->asked != b->asked)
+        return a->asked;
+    if (a->measured != b->measured)
+        return a->measured;
+    return a->library < b->library;
+}
+
+static bool visit(const char *name, const char *path, void *context)
+{
+    chooser *c = context;
+    candidate one;
+    (void)name;
+    if (!judge_head(c, path, &one))
+        return true;
+    if (!one.own) {
+        if (c->found && c->best.own) /* nothing of another part is better */
+            return true;
+        if (!load_other(c, one.hw))
+            return true;
+        one.distance = distance_of(c->other, c->hw, &one.kin);
+        if (one.distance < 0)
+            return true;
+    }
+    if (!c->found || is_better(&one, &c->best))
+        c->best = one;
+    c->found = true;
+    return true;
+}
+
+llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmperf_hw *hw,
+                                    const char *library, llmperf_calib *ret_calib, bool *ret_found,
+                                    llmperf_error *error)
+{
+    chooser c = {.paths = paths, .hw = hw, .library = library, .other = malloc(sizeof *c.other)};
+    if (!c.other)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = llmperf_list_specs(paths, "calibration", visit, &c, error);
+    if (status == LLMPERF_OK && c.found)
+        status = llmperf_calib_load(c.best.path, ret_calib, error);
+    if (status == LLMPERF_OK) {
+        *ret_found = c.found;
+        if (c.found)
+            ret_calib->borrowed = c.best.own ? 0 : spread_at(c.best.distance);
+    }
+    free(c.other);
+    return status;
+}
+
+void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, const llmperf_hw *hw)
+{
+    bool kin;
+    calib->borrowed = 0;
+    if (!calib->hw[0] || llmperf_hw_is(hw, calib->hw))
+        return;
+    calib->borrowed = spread_at(FARTHEST);
+    chooser c = {.paths = paths, .hw = hw, .other = malloc(sizeof *c.other)};
+    if (c.other && load_other(&c, calib->hw)) {
+        double distance = distance_of(c.other, hw, &kin);
+        if (distance >= 0)
+            calib->borrowed = spread_at(distance);
+    }
+    free(c.other);
+}

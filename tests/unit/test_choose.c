@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Which calibration times a part, and what borrowing adds. The parts are the shipped ones; their
+ * bandwidths and peaks per unit, which decide, are written beside the cases. */
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "llmperf/llmperf.h"
+
+static llmperf_spec_paths paths;
+static llmperf_hw hw;
+static llmperf_calib calib;
+static llmperf_error error;
+static char place[64];
+
+static void load_part(const char *name)
+{
+    char path[LLMPERF_PATH_MAX];
+    cr_assert(llmperf_find_hw(&paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
+}
+
+/* A folder of its own before the source tree's, for what a test writes. */
+static void set_up(void)
+{
+    snprintf(place, sizeof place, "/tmp/llmperf-choose-XXXXXX");
+    cr_assert(mkdtemp(place) != NULL);
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s/calibration", place);
+    cr_assert(mkdir(folder, 0700) == 0);
+    memset(&paths, 0, sizeof paths);
+    paths.count = 2;
+    snprintf(paths.folder[0], LLMPERF_PATH_MAX, "%s", place);
+    snprintf(paths.folder[1], LLMPERF_PATH_MAX, "%s/specs", getenv("LLMPERF_SOURCE"));
+    error = (llmperf_error){0};
+}
+
+static void write_file(const char *name, const char *text)
+{
+    char path[192];
+    snprintf(path, sizeof path, "%s/calibration/%s.yaml", place, name);
+    FILE *file = fopen(path, "w");
+    cr_assert(file != NULL);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void tear_down(void)
+{
+    static const char *const files[] = {"mine", "broken", "apple", "late"};
+    char path[192];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/calibration/%s.yaml", place, files[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s/calibration", place);
+    rmdir(path);
+    rmdir(place);
+}
+
+TestSuite(choose, .init = set_up, .fini = tear_down);
+
+static bool choose(const char *part, const char *library)
+{
+    bool found = false;
+    load_part(part);
+    llmperf_status status = llmperf_calib_choose(&paths, &hw, library, &calib, &found, &error);
+    cr_assert(status == LLMPERF_OK, "%s", error.text);
+    return found;
+}
+
+Test(choose, the_parts_own_with_the_asked_library)
+{
+    cr_assert(choose("h100-sxm", NULL));
+    cr_expect_str_eq(calib.name, "h100-sxm-vllm");
+    cr_expect_str_eq(calib.library, "vllm");
+    cr_expect(calib.borrowed == 0 && calib.entry_count > 0);
+    cr_assert(choose("h100-sxm", "TRTLLM"));
+    cr_expect_str_eq(calib.name, "h100-sxm-trtllm");
+    cr_assert(choose("l40s", "no such library")); /* the part counts for more */
+    cr_expect_str_eq(calib.name, "l40s-vllm");
+    cr_expect(calib.borrowed == 0);
+}
+
+Test(choose, another_parts_where_there_is_none_of_its_own)
+{
+    static const struct {
+        const char *part, *from;
+    } CASES[] = {
+        {"h200-sxm", "h100-sxm"},
+        {"h20", "h100-sxm"},
+        {"a100-sxm-40gb", "a100-sxm-80gb"},
+        {"rtx-3090", "a100-sxm-80gb"},
+        {"rtx-4090", "l40s"},
+        {"l4", "l40s"},
+        /* Blackwell has none: GB/s and TFLOP/s per unit are 52 and 15 (B200), 9.5 and 2.7 (RTX PRO
+         * 6000); 25 and 7.5 on an H100, 6.1 and 2.6 on an L40S */
+        {"b200", "h100-sxm"},
+        {"rtx-pro-6000", "l40s"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        cr_assert(choose(CASES[i].part, "sglang"), "%s", CASES[i].part);
+        cr_expect_str_eq(calib.hw, CASES[i].from, "%s took %s", CASES[i].part, calib.name);
+        cr_expect_str_eq(calib.library, "sglang");
+        cr_expect(calib.borrowed > 0.07 && calib.borrowed < 0.25, "%s: %g", CASES[i].part,
+                  calib.borrowed);
+    }
+}
+
+Test(choose, what_is_less_alike_widens_more)
+{
+    cr_assert(choose("h200-sxm", NULL));
+    double twin = calib.borrowed;
+    cr_assert(choose("h20", NULL));
+    double cut = calib.borrowed; /* twice the bandwidth and a quarter of the peak per unit */
+    cr_assert(choose("b200", NULL));
+    cr_expect(twin < cut && cut <= calib.borrowed, "%g %g %g", twin, cut, calib.borrowed);
+}
+
+Test(choose, nothing_for_parts_that_are_kin_to_none)
+{
+    static const char *const PARTS[] = {"mi300x", "apple-m2-10c", "tpu-v5e", "epyc-9654", "fake"};
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
+        memset(&calib, 0x5a, sizeof calib);
+        cr_expect(!choose(PARTS[i], NULL), "%s took %s", PARTS[i], calib.name);
+        cr_expect(((unsigned char *)&calib)[5] == 0x5a);
+    }
+}
+
+Test(choose, the_users_own_measurement_first_and_broken_files_not_at_all)
+{
+    write_file("broken", "schema: [1\nhardware: h100-sxm\n");
+    write_file("mine", "schema: 1\nname: mine\nhardware: H100-SXM5-80GB\nbackend: cuda\n"
+                       "fits: []\n");
+    cr_assert(choose("h100-sxm", NULL));
+    cr_expect_str_eq(calib.name, "mine");
+    cr_expect(calib.borrowed == 0, "the hardware is an alias of the part");
+    cr_assert(choose("h100-sxm", "vllm"));
+    cr_expect_str_eq(calib.name, "h100-sxm-vllm");
+}
+
+Test(choose, the_head_stands_before_the_fits_and_kin_lend)
+{
+    write_file("late", "fits: []\nschema: 1\nname: late\nhardware: mi300x\nbackend: samples\n");
+    cr_expect(!choose("mi300x", NULL), "its head is empty: passed over");
+    write_file("apple", "schema: 1\nname: apple\nhardware: apple-m2-10c\nbackend: samples\n"
+                        "fits: []\n");
+    cr_assert(choose("apple-m2-max-38c", NULL), "one architecture, whatever the vendor");
+    cr_expect_str_eq(calib.name, "apple");
+    cr_expect(calib.borrowed > 0);
+}
+
+Test(choose, lending_by_hand)
+{
+    cr_assert(choose("h100-sxm", NULL));
+    load_part("h200-sxm");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    double same = calib.borrowed;
+    load_part("mi300x");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(0 < same && same < calib.borrowed);
+    snprintf(calib.hw, sizeof calib.hw, "a part that nobody ships");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(same < calib.borrowed);
+    snprintf(calib.hw, sizeof calib.hw, "MI300X");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(calib.borrowed == 0);
+}
+
+/* ---- a like dtype stands in ------------------------------------------------------------------------ */
+
+Test(choose, fp16_takes_the_fit_of_bf16_and_fp4_that_of_fp8)
+{
+    cr_assert(choose("h100-sxm", NULL));
+    const llmperf_op bf16 = {.kind = LLMPERF_KIND_GEMM,
+                             .dtype = LLMPERF_DTYPE_BF16,
+                             .launches = 1,
+                             .m = 64,
+                             .n = 4096,
+                             .k = 4096,
+                             .flop = 2.0 * 64 * 4096 * 4096,
+                             .weight_bytes = 2.0 * 4096 * 4096,
+                             .bytes = 2.0 * 4096 * 4096};
+    llmperf_op fp16 = bf16, fp4 = bf16, fp8 = bf16, fp32 = bf16;
+    fp16.dtype = LLMPERF_DTYPE_FP16;
+    cr_expect(llmperf_time_op(&bf16, &hw, &calib, NULL, NULL) ==
+              llmperf_time_op(&fp16, &hw, &calib, NULL, NULL));
+    fp8.dtype = LLMPERF_DTYPE_FP8;
+    fp4.dtype = LLMPERF_DTYPE_NVFP4;
+    fp32.dtype = LLMPERF_DTYPE_FP32;
+    fp8.weight_bytes = fp4.weight_bytes = 4096.0 * 4096;
+    cr_expect(llmperf_calib_find(&calib, &fp4, LLMPERF_REGIME_NONE) ==
+              llmperf_calib_find(&calib, &fp8, LLMPERF_REGIME_NONE));
+    cr_expect(llmperf_calib_find(&calib, &fp8, LLMPERF_REGIME_NONE) != LLMPERF_CALIB_NO_ENTRY);
+    cr_expect(llmperf_calib_find(&calib, &fp32, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
+}
+
+/* ---- what it means for an estimate ----------------------------------------------------------------- */
+
+Test(choose, borrowed_estimates_are_wider_and_say_so)
+{
+    static llmperf_model model;
+    static llmperf_case c;
+    static llmperf_prediction own, lent;
+    char path[LLMPERF_PATH_MAX];
+    const llmperf_workload workload = {0};
+    cr_assert(llmperf_find_model(&paths, "llama-3.1-8b", path, &error) == LLMPERF_OK);
+    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK);
+    cr_assert(choose("h200-sxm", NULL));
+    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
+    cr_assert(llmperf_predict(&c, &lent, &error) == LLMPERF_OK);
+    cr_expect(lent.kind == LLMPERF_ESTIMATE_BORROWED);
+    double spread = calib.borrowed;
+    calib.borrowed = 0;
+    cr_assert(llmperf_predict(&c, &own, &error) == LLMPERF_OK);
+    cr_expect(own.kind == LLMPERF_ESTIMATE_CALIBRATED);
+    cr_expect(own.tpot_s.value == lent.tpot_s.value);
+    /* log widths add in squares: z^2 (s^2 + borrowed^2), z = 1.6449 at 90 %; a step of which under
+     * a thousandth stays a bound differs by as little */
+    double a = log(own.tpot_s.value / own.tpot_s.low), b = log(lent.tpot_s.value / lent.tpot_s.low);
+    cr_expect(fabs(sqrt(b * b - a * a) / (1.6448536 * spread) - 1) < 2e-3, "%g %g", a, b);
+}
