@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Which reader takes a result file: told by its content, never by its name. */
-#include "readers.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "record.h"
+
 static const csv_format *const CSV_FORMATS[] = {
+    &LLAMA_BENCH_CSV,
     &END_TO_END_CSV,
+};
+
+/* The first that matches takes an object: narrow ones come before wide ones. */
+static const json_format *const JSON_FORMATS[] = {
+    &LLAMA_BENCH, &LLAMA_BATCHED_BENCH, &SGLANG_ONE_BATCH, &SGLANG_SERVING,
+    &VLLM_SERVE,  &VLLM_LATENCY,        &VLLM_THROUGHPUT,  &TRTLLM_REPORT,
+    &GUIDELLM,    &AIPERF_REQUESTS,     &AIPERF,
 };
 
 /* ---- what readers share ------------------------------------------------------------------------------ */
@@ -123,7 +131,45 @@ static llmperf_status read_csv(results *r)
     return status == LLMPERF_OK ? source_status(r->from, r->error) : status;
 }
 
+/* ---- JSON -------------------------------------------------------------------------------------------- */
+
+static llmperf_status read_object(record *rec)
+{
+    for (size_t i = 0; i < sizeof JSON_FORMATS / sizeof *JSON_FORMATS; i++)
+        if (JSON_FORMATS[i]->matches(rec->object))
+            return JSON_FORMATS[i]->read(rec);
+    void *first = json_object_iter((json_t *)rec->object);
+    return llmperf_fail(rec->r->error, LLMPERF_E_SPEC,
+                        "%s:%lld: an object%s%.40s%s of no known result format; those in "
+                        "docs/compare.md are allowed",
+                        rec->r->from->name, (long long)rec->line, first ? " with '" : "",
+                        first ? json_object_iter_key(first) : "", first ? "'" : "");
+}
+
+static llmperf_status read_json(results *r)
+{
+    llmperf_status status = record_each(r, read_object);
+    for (size_t i = 0; i < sizeof JSON_FORMATS / sizeof *JSON_FORMATS; i++)
+        if (status == LLMPERF_OK && JSON_FORMATS[i]->finish)
+            status = JSON_FORMATS[i]->finish(r);
+    return status;
+}
+
 /* ---- files ------------------------------------------------------------------------------------------- */
+
+/* Does the file begin, blanks and a byte order mark apart, like JSON? The mark is taken. */
+static bool begins_json(source *from)
+{
+    size_t size, at = 0;
+    const char *head = source_head(from, &size);
+    bool mark = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0;
+    for (at = mark ? 3 : 0; at < size && strchr(" \t\r\n", head[at]) && head[at]; at++)
+        continue;
+    bool json = at < size && (head[at] == '{' || head[at] == '[');
+    for (int i = 0; json && mark && i < 3; i++)
+        source_get(from);
+    return json;
+}
 
 /* Reads to the end and closes. */
 static llmperf_status read_source(llmperf_runs *runs, source *from,
@@ -133,7 +179,7 @@ static llmperf_status read_source(llmperf_runs *runs, source *from,
     const char *slash = strrchr(from->name, '/');
     int64_t before = runs->count;
     results_name(r.file, sizeof r.file, slash ? slash + 1 : from->name);
-    llmperf_status status = read_csv(&r);
+    llmperf_status status = begins_json(from) ? read_json(&r) : read_csv(&r);
     if (status == LLMPERF_OK && runs->count == before)
         status = r.left_out > 0
                      ? llmperf_fail(error, LLMPERF_E_SPEC, "%s:%s", from->name, r.first_why)

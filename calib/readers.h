@@ -6,6 +6,13 @@
 #include "llmperf/results.h"
 #include "source.h"
 
+/* Requests that were recorded one by one: sums, for the means of the run that they make. */
+typedef struct results_requests {
+    int64_t count, line; /* of the first */
+    double prompt, generate, value[3];
+    int64_t values[3];
+} results_requests;
+
 /* A file that is being read. */
 typedef struct results {
     llmperf_runs *runs;
@@ -13,6 +20,7 @@ typedef struct results {
     llmperf_error *error;
     source *from;
     char file[LLMPERF_NAME_MAX]; /* base name */
+    results_requests requests;
     int64_t left_out;
     char first_why[LLMPERF_TEXT_MAX]; /* of what was left out */
 } results;
@@ -46,6 +54,6 @@ typedef struct csv_format {
     llmperf_status (*read)(results *r, char *const *header, int count);
 } csv_format;
 
-extern const csv_format END_TO_END_CSV;
+extern const csv_format END_TO_END_CSV, LLAMA_BENCH_CSV;
 
 #endif

@@ -137,8 +137,16 @@ int source_get(source *s)
         return byte;
     s->at++;
     s->total_bytes++;
-    s->line += byte == '\n';
+    if (byte == '\n') {
+        s->line++;
+        s->line_begin_bytes = s->total_bytes;
+    }
     return byte;
+}
+
+int64_t source_column(const source *s)
+{
+    return s->total_bytes - s->line_begin_bytes + 1;
 }
 
 /* Up to the line's end into s->text; true once the end was there. */

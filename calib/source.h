@@ -21,7 +21,7 @@ typedef struct source {
     size_t size, at; /* of `bytes`, and what is taken of them */
     char *block, *text;
     int64_t line; /* of the byte that comes next, from 1 */
-    int64_t total_bytes;
+    int64_t total_bytes, line_begin_bytes;
     bool failed; /* reading broke off; source_status() has the reason */
     char why[160];
     /* of the last line */
@@ -42,6 +42,9 @@ const char *source_head(source *s, size_t *ret_size);
 /* The next byte, taken or not; -1 at the end or where reading failed. */
 int source_get(source *s);
 int source_peek(source *s);
+
+/* Of the byte that comes next, in bytes, from 1. */
+int64_t source_column(const source *s);
 
 /* The next line without its end ("\n" or "\r\n"), NUL-terminated, valid until the next call; a byte
  * order mark at the beginning goes. NULL at the end. */
