@@ -65,8 +65,7 @@ static void take_server(record *rec, llmperf_run *run)
     record_text(json_object_get(info, "dtype"), run->act_dtype, sizeof run->act_dtype);
     record_text(json_object_get(info, "kv_cache_dtype"), run->kv_dtype, sizeof run->kv_dtype);
     record_text(json_object_get(info, "quantization"), quantization, sizeof quantization);
-    snprintf(run->weight_dtype, sizeof run->weight_dtype, "%s",
-             quantization[0] ? quantization : run->act_dtype);
+    record_quantised(run, quantization);
     run->tp = (int64_t)record_number(rec, json_object_get(info, "tp_size"), "tp_size");
     run->pp = (int64_t)record_number(rec, json_object_get(info, "pp_size"), "pp_size");
     run->ep = (int64_t)record_number(rec, json_object_get(info, "ep_size"), "ep_size");

@@ -28,8 +28,7 @@ static void take_engine(record *rec, llmperf_run *run)
     record_text(json_object_get(engine, "dtype"), run->act_dtype, sizeof run->act_dtype);
     record_text(json_object_get(engine, "kv_cache_dtype"), run->kv_dtype, sizeof run->kv_dtype);
     record_text(json_object_get(engine, "quantization"), quantization, sizeof quantization);
-    snprintf(run->weight_dtype, sizeof run->weight_dtype, "%s",
-             quantization[0] ? quantization : run->act_dtype);
+    record_quantised(run, quantization);
     record_text(record_at(rec->object, "machine", "name"), run->gpu, sizeof run->gpu);
     run->tp = (int64_t)record_number(rec, json_object_get(world, "tp_size"), "tp_size");
     run->pp = (int64_t)record_number(rec, json_object_get(world, "pp_size"), "pp_size");

@@ -37,8 +37,7 @@ static void take_metadata(record *rec, llmperf_run *run)
     record_text(first_of(rec->object, version), run->engine_version, sizeof run->engine_version);
     run->tp = (int64_t)record_number(rec, first_of(rec->object, tp), "tensor_parallel_size");
     run->pp = (int64_t)record_number(rec, first_of(rec->object, pp), "pipeline_parallel_size");
-    if (!run->weight_dtype[0])
-        snprintf(run->weight_dtype, sizeof run->weight_dtype, "%s", run->act_dtype);
+    record_quantised(run, run->weight_dtype);
 }
 
 /* The engine, where the backend names one: "openai" is a protocol. */

@@ -315,6 +315,15 @@ llmperf_status record_metric(record *rec, const llmperf_run *run, llmperf_metric
     return results_add(rec->r, run, metric, scale * number);
 }
 
+void record_quantised(llmperf_run *run, const char *quantization)
+{
+    char word[sizeof run->weight_dtype];
+    snprintf(word, sizeof word, "%s", quantization[0] ? quantization : run->act_dtype);
+    memcpy(run->weight_dtype, word, sizeof word);
+    if (quantization[0])
+        run->act_dtype[0] = '\0';
+}
+
 static const json_t *search(const json_t *value, const char *const *keys, int depth)
 {
     const char *key;

@@ -60,6 +60,12 @@ void record_text(const json_t *value, char *to, size_t size);
 llmperf_status record_metric(record *rec, const llmperf_run *run, llmperf_metric metric,
                              const json_t *value, const char *name, double scale);
 
+/*
+ * An engine's words for its formats: its quantisation ("" = none) is that of the weights, and then
+ * run->act_dtype, the model's own dtype, does not say what products quantise activations to.
+ */
+void record_quantised(llmperf_run *run, const char *quantization);
+
 /* The first member called one of `keys` (NULL-terminated) at any depth; NULL where there is none. */
 const json_t *record_search(const json_t *value, const char *const *keys);
 

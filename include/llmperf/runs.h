@@ -88,6 +88,16 @@ LLMPERF_API llmperf_status llmperf_run_workload(const llmperf_run *run,
                                                 llmperf_error *error);
 
 /*
+ * Puts the formats that a run names on a model and a workload; what it does not name stays. Words
+ * are those of engines: fp16, fp8, fp8_block, int4-g128, awq, q4_k_m (llama.cpp: effective bits of a
+ * whole file), exl2-4.0bpw ... Quantised weights come as the scheme of llmperf_model_quantise(), with
+ * activations left alone where act_dtype names a 16-bit format.
+ *   errors: LLMPERF_E_UNSUPPORTED for a word that is not known; the model may be changed then
+ */
+LLMPERF_API llmperf_status llmperf_run_formats(const llmperf_run *run, llmperf_model *model,
+                                               llmperf_workload *workload, llmperf_error *error);
+
+/*
  * What the model says a run should have measured: the same metric, in the same unit, of the case
  * that the run describes (its batch, lengths and degrees are already in `c`).
  *   tokens: E2E of g tokens = prefill of the whole batch + g - 1 decode steps at mean context
