@@ -6,7 +6,7 @@
 #include "option.h"
 
 extern const option_command COMMAND_PREDICT, COMMAND_LAYERS, COMMAND_EXPLAIN, COMMAND_SPECS,
-    COMMAND_SWEEP;
+    COMMAND_SWEEP, COMMAND_PLOT;
 
 /* in a build with GSL alone (LLMPERF_HAVE_CALIB) */
 extern const option_command COMMAND_FIT, COMMAND_CALIBRATE, COMMAND_DEVICES, COMMAND_VALIDATE;

@@ -108,7 +108,8 @@ llmperf_status common_parse(const option_command *command, int argc, char **argv
         return status;
     const char *from_file[] = {file.model, file.hardware};
     for (int i = 0; i < 2; i++)
-        if (result.positional_count == i && from_file[i] && i < command->max_positionals)
+        if (result.positional_count == command->leading + i && from_file[i] &&
+            result.positional_count < command->max_positionals)
             result.positional[result.positional_count++] = from_file[i];
     if (!result.help && result.positional_count < command->min_positionals)
         return llmperf_fail(error, LLMPERF_E_USAGE,

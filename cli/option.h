@@ -105,6 +105,7 @@ typedef struct option_command {
     const char *examples; /* lines "llmperf ...", each optionally followed by "  # what" */
     const option *options;
     int min_positionals, max_positionals;
+    int leading; /* positionals that stand before MODEL HARDWARE, for --workload files */
     int (*run)(int argc, char **argv); /* returns the exit code */
 } option_command;
 

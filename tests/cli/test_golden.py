@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Text output as it was when somebody last looked at it: tests/golden/README.md.
+"""Text and pictures as they were when somebody last looked at them: tests/golden/README.md.
 
     test_golden.py --write      rewrites the files (./dev golden)
 """
@@ -10,6 +10,7 @@ import sys
 from llmperf_test import SOURCE, case, equal, expect, main, run
 
 GOLDEN = SOURCE / "tests" / "golden"
+PICTURES = SOURCE / "docs" / "pictures"
 
 # file: (arguments, exit code)
 OUTPUTS = {
@@ -24,6 +25,29 @@ OUTPUTS = {
     "layers-llama-3.1-8b-l40s.txt": ("layers llama-3.1-8b l40s -b 16", 0),
     "specs-show-h100-sxm.txt": ("specs show h100-sxm", 0),
     "specs-show-gemma-2-9b.txt": ("specs show gemma-2-9b", 0),
+    "plot-roofline-llama-3.1-8b-h100-sxm.txt": ("plot roofline llama-3.1-8b h100-sxm -b 1,64", 0),
+    "plot-batch-llama-3.1-8b-h100-sxm.txt": ("plot batch llama-3.1-8b h100-sxm", 0),
+    "plot-dense-h100-sxm-ascii.txt":
+        ("plot dense h100-sxm --hidden 1024..8192*2 --ascii --width 72", 0),
+}
+
+# docs/plot.md shows these
+DRAWN = {
+    "roofline.svg": "plot roofline llama-3.1-8b h100-sxm -b 1,64",
+    "roofline-moe.svg": "plot roofline deepseek-v3 h200-sxm --tp 8 -b 64",
+    "batch.svg": "plot batch llama-3.1-8b h100-sxm --tpot 10ms",
+    "dense.svg": "plot dense h100-sxm",
+    "attention.svg":
+        "plot attention llama-2-7b h100-sxm --attention unfused -s 128,512,2048,8192",
+}
+# and these, which follow the shipped calibrations and are not compared
+CALIBRATED = {
+    "batch-calibrated.svg":
+        "plot batch llama-3.1-70b h100-sxm --tp 4 --calibration h100-sxm-vllm --tpot 30ms",
+    "roofline-calibrated.svg":
+        "plot roofline llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 --calibration h100-sxm-vllm",
+    "attention-calibrated.svg":
+        "plot attention llama-3.1-8b h100-sxm --calibration h100-sxm-vllm",
 }
 
 
@@ -45,9 +69,33 @@ for _name, (_words, _code) in OUTPUTS.items():
     declare(_name, _words, _code)
 
 
+def picture(words):
+    return run(f"{words} --format svg", code=0).out
+
+
+def declare_picture(name, words):
+    @case(f"docs/pictures/{name}: {words}")
+    def _():
+        wanted = (PICTURES / name).read_text("utf-8")
+        expect(picture(words) == wanted, "the picture is another; look at it, then ./dev golden")
+
+
+for _name, _words in DRAWN.items():
+    declare_picture(_name, _words)
+
+
 @case("every golden file is compared")
 def _():
     equal(sorted(path.name for path in GOLDEN.glob("*.txt")), sorted(OUTPUTS))
+    equal(sorted(path.name for path in PICTURES.glob("*")), sorted([*DRAWN, *CALIBRATED]))
+
+
+@case("docs/plot.md names the command of every picture")
+def _():
+    text = " ".join((SOURCE / "docs" / "plot.md").read_text("utf-8").split())
+    for name, words in {**DRAWN, **CALIBRATED}.items():
+        expect(f"pictures/{name}" in text, name)
+        expect(f"llmperf {words}" in text, words)
 
 
 if __name__ == "__main__":
@@ -56,5 +104,9 @@ if __name__ == "__main__":
         for _name, (_words, _code) in OUTPUTS.items():
             (GOLDEN / _name).write_text(output(_words, _code), encoding="utf-8")
             print(f"wrote tests/golden/{_name}")
+        PICTURES.mkdir(exist_ok=True)
+        for _name, _words in {**DRAWN, **CALIBRATED}.items():
+            (PICTURES / _name).write_text(picture(_words), encoding="utf-8")
+            print(f"wrote docs/pictures/{_name}")
     else:
         main()

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/* llmperf plot KIND [MODEL] HARDWARE: charts of what the model computes. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "common.h"
+#include "llmperf/plot.h"
+
+enum { VALUES_MAX = 1024 };
+
+typedef struct plot_arguments {
+    common_arguments common;
+    const char *batch, *prompt, *tokens, *hidden; /* ranges */
+    int format;
+    bool format_given, ascii;
+    int64_t width, height;
+} plot_arguments;
+
+static const char *const FORMATS[] = {"text", "svg", "png", "csv", "json", NULL};
+
+#define AXIS(field, name, letter, text, most, by_default)                                          \
+    OPTION_ROW(plot_arguments, field, RANGE, name, letter, "RANGE", text, .min = 1, .max = most,   \
+               .default_text = by_default, .group = "Axes")
+
+static const option OPTIONS[] = {
+    AXIS(batch, "batch", 'b', "batches: batch, attention; roofline takes up to 4", 16777216,
+         "by the figure"),
+    AXIS(prompt, "prompt", 's', "prompt tokens; attention draws a curve for each", 1073741824,
+         "1024; attention 128,512,2048,8192"),
+    AXIS(hidden, "hidden", 0, "dense: a curve for each hidden size h", 1048576, "1024..16384*2"),
+    AXIS(tokens, "tokens", 0, "dense: tokens b s of a launch", 16777216, "1 to 16384"),
+    OPTION_ROW_GIVEN(plot_arguments, common.context, common.context_given, INT64, "context", 0, "N",
+                     "tokens already cached when a decode step starts", .min = 0, .max = 1073741824,
+                     .default_text = "prompt + generate/2", .group = "Workload"),
+    OPTION_ROW(plot_arguments, common.generate, INT64, "generate", 'g', "N", "new tokens of each",
+               .min = 1, .max = 1073741824, .default_text = "256", .group = "Workload"),
+    OPTION_ROW_GIVEN(plot_arguments, common.chunk, common.chunk_given, INT64, "chunk", 0, "N",
+                     "most prefill tokens in a step", .min = 1, .max = 1073741824,
+                     .default_text = "8192", .group = "Workload"),
+    OPTION_ROW(plot_arguments, common.query, INT64, "query", 0, "N",
+               "query tokens per sequence in a decode step (verification)", .min = 1, .max = 65536,
+               .default_text = "1", .group = "Workload"),
+    OPTION_ROW(plot_arguments, common.moe_skew, DOUBLE, "moe-skew", 0, "F",
+               "experts are picked by a power law of this exponent", .min = 0, .max = 10,
+               .default_text = "0, uniform", .group = "Workload"),
+    OPTION_ROW(plot_arguments, common.tpot_s, TIME, "tpot", 0, "TIME",
+               "batch: mark this target time per output token", .min = 1e-9, .max = 1e6,
+               .group = "Workload"),
+    OPTION_ROW(plot_arguments, common.weight_dtype, TEXT, "weight-dtype", 0, "DTYPE",
+               "format of dense weights", .default_text = "the file's", .group = "Formats"),
+    OPTION_ROW(plot_arguments, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE",
+               "format of activations", .default_text = "the file's", .group = "Formats"),
+    OPTION_ROW(plot_arguments, common.kv_dtype, TEXT, "kv-dtype", 0, "DTYPE",
+               "format of the KV cache", .default_text = "as activations", .group = "Formats"),
+    OPTION_ROW(plot_arguments, common.quant, TEXT, "quant", 0, "NAME",
+               "apply a scheme: fp8 fp8-block int8 awq gptq nf4 mxfp4 nvfp4 q8_0 q4_0 none",
+               .default_text = "the checkpoint's", .group = "Formats"),
+    OPTION_ROW(plot_arguments, common.attention, CHOICE, "attention", 0, "KIND",
+               "fused, or unfused: batched products with the scores in memory",
+               .choices = COMMON_ATTENTION, .default_text = "fused", .group = "Formats"),
+    OPTION_ROW(plot_arguments, common.tp, INT64, "tp", 0, "N", "tensor-parallel degree", .min = 1,
+               .max = 65536, .default_text = "1", .group = "Deployment"),
+    OPTION_ROW(plot_arguments, common.memory_utilization, DOUBLE, "memory-utilization", 0, "F",
+               "engine's share of usable memory", .min = 0.01, .max = 1, .default_text = "0.9",
+               .group = "Deployment"),
+    OPTION_ROW_GIVEN(plot_arguments, common.reserve_bytes, common.reserve_given, BYTES, "reserve",
+                     0, "SIZE", "memory of context and libraries", .default_text = "1GiB",
+                     .group = "Deployment"),
+    OPTION_ROW(plot_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
+               "which measurements to use: a file, a name, or none", .default_text = "none",
+               .group = "Deployment"),
+    OPTION_ROW(plot_arguments, common.confidence, DOUBLE, "confidence", 0, "F",
+               "coverage of intervals", .min = 0.01, .max = 0.999, .default_text = "0.9",
+               .group = "Deployment"),
+    OPTION_ROW_GIVEN(plot_arguments, format, format_given, CHOICE, "format", 0, "FORMAT",
+                     "how to draw; csv and json list the numbers", .choices = FORMATS,
+                     .default_text = "text", .group = "Output"),
+    OPTION_ROW(plot_arguments, common.output, TEXT, "output", 'o', "FILE",
+               "write to a file; its suffix picks the format", .group = "Output"),
+    OPTION_ROW(plot_arguments, width, INT64, "width", 0, "N",
+               "pixels of a picture (900), columns of text (the terminal's)", .min = 40,
+               .max = 8192, .group = "Output"),
+    OPTION_ROW(plot_arguments, height, INT64, "height", 0, "N",
+               "pixels of a picture, lines of a text panel", .min = 4, .max = 8192,
+               .default_text = "by the figure", .group = "Output"),
+    OPTION_ROW(plot_arguments, ascii, FLAG, "ascii", 0, NULL,
+               "text without braille; also where the locale is not UTF-8", .group = "Output"),
+    OPTION_ROW(plot_arguments, common.workload, TEXT, "workload", 0, "FILE",
+               "read options from a YAML file (keys: long names); the command line wins",
+               .group = "Output"),
+    OPTION_ROW(plot_arguments, common.specs, TEXT, "specs", 0, "DIR",
+               "look for specifications here first", .group = "Output"),
+    OPTION_END,
+};
+
+/* What is loaded; large. */
+typedef struct plot_input {
+    const plot_arguments *arguments;
+    llmperf_model model;
+    llmperf_hw hw;
+    llmperf_calib calib;
+    bool has_model, has_calib;
+    llmperf_workload workload;
+    llmperf_case c; /* of the model */
+    llmperf_curves curves;
+} plot_input;
+
+typedef struct values {
+    int count;
+    int64_t value[VALUES_MAX];
+} values;
+
+static llmperf_status expand(const char *name, const char *text, const char *by_default,
+                             int64_t max, values *ret_values, llmperf_error *error)
+{
+    static option_range range;
+    ret_values->count = 0;
+    text = text ? text : by_default;
+    if (!text)
+        return LLMPERF_OK;
+    llmperf_status status = option_parse_range(text, 1, max, &range, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (range.point_count > VALUES_MAX)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "option '--%s' gives %lld points; a chart takes at most %d", name,
+                            (long long)range.point_count, VALUES_MAX);
+    option_range_cursor cursor = {0};
+    for (int64_t v; option_range_next(&range, &cursor, &v);)
+        ret_values->value[ret_values->count++] = v;
+    return LLMPERF_OK;
+}
+
+/* ---- the kinds ---------------------------------------------------------------------------------------- */
+
+static llmperf_status fill_roofline(plot_input *in, llmperf_plot *plot, llmperf_error *error)
+{
+    values batches;
+    llmperf_status status = expand("batch", in->arguments->batch, "1", 16777216, &batches, error);
+    return status == LLMPERF_OK
+               ? llmperf_plot_roofline(&in->c, batches.value, batches.count, plot, error)
+               : status;
+}
+
+static llmperf_status fill_batch(plot_input *in, llmperf_plot *plot, llmperf_error *error)
+{
+    values batches;
+    llmperf_status status = expand("batch", in->arguments->batch, NULL, 16777216, &batches, error);
+    return status == LLMPERF_OK
+               ? llmperf_plot_batch(&in->c, batches.value, batches.count, plot, error)
+               : status;
+}
+
+static llmperf_status fill_dense(plot_input *in, llmperf_plot *plot, llmperf_error *error)
+{
+    values tokens, hidden;
+    const llmperf_calib *calib = in->has_calib ? &in->calib : NULL;
+    llmperf_status status = expand("tokens", in->arguments->tokens, NULL, 16777216, &tokens, error);
+    if (status == LLMPERF_OK)
+        status = expand("hidden", in->arguments->hidden, "1024..16384*2", 1048576, &hidden, error);
+    if (status == LLMPERF_OK && in->has_model)
+        status = llmperf_curves_dense(&in->c, tokens.value, tokens.count, &in->curves, error);
+    else if (status == LLMPERF_OK)
+        status = llmperf_curves_hidden(&in->hw, calib, &in->workload, hidden.value, hidden.count,
+                                       tokens.value, tokens.count, &in->curves, error);
+    return status == LLMPERF_OK ? llmperf_plot_dense(&in->hw, calib, &in->curves, plot, error)
+                                : status;
+}
+
+static llmperf_status fill_attention(plot_input *in, llmperf_plot *plot, llmperf_error *error)
+{
+    values prompts, batches;
+    llmperf_status status =
+        expand("prompt", in->arguments->prompt, "128,512,2048,8192", 1073741824, &prompts, error);
+    if (status == LLMPERF_OK)
+        status = expand("batch", in->arguments->batch, "1..256*2", 16777216, &batches, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_curves_attention(&in->c, prompts.value, prompts.count, batches.value,
+                                          batches.count, &in->curves, error);
+    return status == LLMPERF_OK ? llmperf_plot_attention(&in->hw, in->has_calib ? &in->calib : NULL,
+                                                         &in->curves, plot, error)
+                                : status;
+}
+
+typedef struct plot_kind {
+    const char *name, *synopsis;
+    int least, most; /* positionals behind the kind */
+    llmperf_status (*fill)(plot_input *in, llmperf_plot *plot, llmperf_error *error);
+} plot_kind;
+
+static const plot_kind KINDS[] = {
+    {"roofline", "MODEL HARDWARE", 2, 2, fill_roofline},
+    {"batch", "MODEL HARDWARE", 2, 2, fill_batch},
+    {"dense", "[MODEL] HARDWARE", 1, 2, fill_dense},
+    {"attention", "MODEL HARDWARE", 2, 2, fill_attention},
+};
+
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
+
+static llmperf_status find_kind(const option_result *result, const plot_kind **ret_kind,
+                                llmperf_error *error)
+{
+    const char *names[KIND_COUNT + 1] = {NULL}, *word = result->positional[0];
+    for (int i = 0; i < KIND_COUNT; i++) {
+        const plot_kind *kind = &KINDS[i];
+        int given = result->positional_count - 1;
+        names[i] = kind->name;
+        if (strcmp(word, kind->name) != 0)
+            continue;
+        if (given < kind->least || given > kind->most)
+            return llmperf_fail(error, LLMPERF_E_USAGE, "'plot %s' takes %s; %d given", kind->name,
+                                kind->synopsis, given);
+        *ret_kind = kind;
+        return LLMPERF_OK;
+    }
+    const char *near = llmperf_nearest(word, names);
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "plot '%s' is not known%s%s%s; roofline, batch, dense, attention are "
+                        "allowed",
+                        word, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* ---- input and output ---------------------------------------------------------------------------------- */
+
+/* A range that stands for one value, where a figure takes one. */
+static llmperf_status one_prompt(const plot_arguments *a, const plot_kind *kind,
+                                 int64_t *ret_prompt, llmperf_error *error)
+{
+    values prompts;
+    llmperf_status status = expand("prompt", a->prompt, "1024", 1073741824, &prompts, error);
+    if (status != LLMPERF_OK || strcmp(kind->name, "attention") == 0)
+        return status;
+    if (prompts.count != 1)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "option '--prompt' gives %d lengths; 'plot %s' takes one",
+                            prompts.count, kind->name);
+    *ret_prompt = prompts.value[0];
+    return LLMPERF_OK;
+}
+
+static llmperf_status load(const plot_kind *kind, const option_result *result, plot_input *in,
+                           llmperf_error *error)
+{
+    const plot_arguments *a = in->arguments;
+    const char *hw = result->positional[result->positional_count - 1];
+    llmperf_status status = common_workload(&a->common, &in->workload, error);
+    if (status == LLMPERF_OK)
+        status = one_prompt(a, kind, &in->workload.prompt, error);
+    in->has_model = result->positional_count > 2;
+    if (status == LLMPERF_OK && in->has_model)
+        status = common_load_model(&a->common, result->positional[1], &in->model, error);
+    if (status == LLMPERF_OK)
+        status = common_load_hw(&a->common, hw, &in->hw, error);
+    if (status == LLMPERF_OK)
+        status = common_load_calib(&a->common, &in->calib, &in->has_calib, error);
+    if (status == LLMPERF_OK && in->has_model)
+        status = llmperf_case_init(&in->c, &in->model, &in->hw, in->has_calib ? &in->calib : NULL,
+                                   &in->workload, error);
+    return status;
+}
+
+static bool is_utf8_locale(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
+    }
+    return false;
+}
+
+static int terminal_columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 0;
+}
+
+static llmperf_status write_output(const plot_arguments *a, const llmperf_plot *plot,
+                                   llmperf_error *error)
+{
+    common_output output;
+    const char *by_suffix =
+        a->common.output ? llmperf_plot_format_of_suffix(a->common.output) : NULL;
+    const char *format = a->format_given || !by_suffix ? FORMATS[a->format] : by_suffix;
+    llmperf_status status = common_open_output(&a->common, &output, error);
+    if (status != LLMPERF_OK)
+        return status;
+    bool text = strcmp(format, "text") == 0;
+    const llmperf_plot_style style = {
+        .width = a->width                  ? (int)a->width
+                 : text && output.terminal ? terminal_columns()
+                                           : 0,
+        .height = (int)a->height,
+        .ascii = a->ascii || !is_utf8_locale(),
+        .color = output.terminal && !getenv("NO_COLOR"),
+    };
+    status = llmperf_write_plot(output.file, format, plot, &style, error);
+    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+    return status == LLMPERF_OK ? closed : status;
+}
+
+static int run(int argc, char **argv)
+{
+    plot_arguments arguments = {.common = COMMON_DEFAULTS};
+    option_result result = {0};
+    llmperf_error error = {0};
+    const plot_kind *kind = NULL;
+    static plot_input input;
+    static llmperf_plot plot;
+    llmperf_status status = common_parse(&COMMAND_PLOT, argc, argv, &arguments, &result, &error);
+    if (status != LLMPERF_OK)
+        return common_report(status, &error);
+    if (result.help) {
+        option_print_help(stdout, &COMMAND_PLOT);
+        return 0;
+    }
+    input.arguments = &arguments;
+    status = find_kind(&result, &kind, &error);
+    if (status == LLMPERF_OK)
+        status = load(kind, &result, &input, &error);
+    if (status == LLMPERF_OK)
+        status = kind->fill(&input, &plot, &error);
+    if (status == LLMPERF_OK)
+        status = write_output(&arguments, &plot, &error);
+    llmperf_curves_free(&input.curves);
+    llmperf_plot_free(&plot);
+    return common_report(status, &error);
+}
+
+const option_command COMMAND_PLOT = {
+    .name = "plot",
+    .synopsis = "KIND [MODEL] HARDWARE",
+    .summary = "roofline, batching and latency curves: SVG, terminal",
+    .about =
+        "Draws one figure. KIND is one of\n\n"
+        "roofline MODEL HARDWARE: the operators of decode and prefill under the roofs of the part, "
+        "with --calibration also the roof that is reached.\n\n"
+        "batch MODEL HARDWARE: throughput and time per output token against batch, with memory's "
+        "limit and the compute-bound batch marked, and the interval as a band.\n\n"
+        "dense [MODEL] HARDWARE: FLOP/s and time of dense layers against the work of a launch, for "
+        "several hidden sizes, or for the layers of MODEL; time is flat until the knee.\n\n"
+        "attention MODEL HARDWARE: FLOP/s and time of one layer's attention against batch for "
+        "several lengths; --attention unfused shows the product of queries and keys.\n\n"
+        "Text goes to the terminal in braille; -o FILE.svg writes a picture, --format csv or json "
+        "the numbers.",
+    .examples = "llmperf plot roofline llama-3.1-8b h100-sxm -b 1,64\n"
+                "llmperf plot batch llama-3.1-70b h100-sxm --tp 4 --tpot 30ms -o batch.svg\n"
+                "llmperf plot dense a100-sxm-80gb --hidden 2048..8192*2 -o dense.svg\n"
+                "llmperf plot attention llama-2-7b h100-sxm --attention unfused -s 128,1024,8192",
+    .options = OPTIONS,
+    .min_positionals = 1,
+    .max_positionals = 3,
+    .leading = 1,
+    .run = run,
+};

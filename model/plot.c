@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* The chart structure, its legend, and the table of formats. */
+#include "plot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void llmperf_plot_free(llmperf_plot *plot)
+{
+    for (int p = 0; p < plot->panel_count; p++)
+        for (int s = 0; s < plot->panel[p].series_count; s++)
+            free(plot->panel[p].series[s].point);
+    memset(plot, 0, sizeof *plot);
+}
+
+llmperf_plot_panel *llmperf_plot_add_panel(llmperf_plot *plot, const char *name, const char *title)
+{
+    if (plot->panel_count == LLMPERF_PLOT_PANELS_MAX)
+        return NULL;
+    llmperf_plot_panel *panel = &plot->panel[plot->panel_count++];
+    snprintf(panel->name, sizeof panel->name, "%s", name);
+    snprintf(panel->title, sizeof panel->title, "%s", title);
+    return panel;
+}
+
+llmperf_plot_series *llmperf_plot_add_series(llmperf_plot_panel *panel, const char *name,
+                                             unsigned draw)
+{
+    if (panel->series_count == LLMPERF_PLOT_SERIES_MAX)
+        return NULL;
+    llmperf_plot_series *series = &panel->series[panel->series_count++];
+    snprintf(series->name, sizeof series->name, "%s", name);
+    series->draw = draw;
+    return series;
+}
+
+static bool is_drawable(const llmperf_plot_axis *axis, double value)
+{
+    return isfinite(value) && (axis->scale == LLMPERF_SCALE_LINEAR || value > 0);
+}
+
+llmperf_status llmperf_plot_add_point(const llmperf_plot_panel *panel, llmperf_plot_series *series,
+                                      const llmperf_plot_point *point, llmperf_error *error)
+{
+    llmperf_plot_point p = *point;
+    if (!series || !is_drawable(&panel->x, p.x) || !is_drawable(&panel->y, p.y))
+        return LLMPERF_OK;
+    if (!is_drawable(&panel->y, p.low) || !is_drawable(&panel->y, p.high))
+        p.low = p.high = p.y;
+    if (series->count == series->capacity) {
+        int capacity = series->capacity ? 2 * series->capacity : 16;
+        void *grown = realloc(series->point, (size_t)capacity * sizeof *series->point);
+        if (!grown)
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        series->point = grown;
+        series->capacity = capacity;
+    }
+    series->point[series->count++] = p;
+    return LLMPERF_OK;
+}
+
+void llmperf_plot_add_mark(llmperf_plot_panel *panel, const llmperf_plot_mark *mark)
+{
+    const llmperf_plot_axis *axis = mark->on_y ? &panel->y : &panel->x;
+    if (panel->mark_count == LLMPERF_PLOT_MARKS_MAX || !is_drawable(axis, mark->value))
+        return;
+    llmperf_plot_mark m = *mark;
+    if (!is_drawable(axis, m.low) || !is_drawable(axis, m.high))
+        m.low = m.high = m.value;
+    panel->mark[panel->mark_count++] = m;
+}
+
+/* ---- legend --------------------------------------------------------------------------------------- */
+
+static plot_legend_entry *entry_of(plot_legend_entry *entries, int *count, const char *text)
+{
+    for (int i = 0; i < *count; i++)
+        if (strcmp(entries[i].text, text) == 0)
+            return &entries[i];
+    if (*count == PLOT_LEGEND_MAX)
+        return NULL;
+    entries[*count] = (plot_legend_entry){.text = text};
+    return &entries[(*count)++];
+}
+
+int plot_legend(const llmperf_plot *plot, plot_legend_entry *ret_entries)
+{
+    int count = 0;
+    for (int p = 0; p < plot->panel_count; p++)
+        for (int s = 0; s < plot->panel[p].series_count; s++) {
+            const llmperf_plot_series *series = &plot->panel[p].series[s];
+            plot_legend_entry *entry =
+                series->name[0] ? entry_of(ret_entries, &count, series->name) : NULL;
+            if (entry && (series->draw & LLMPERF_DRAW_LINE) && !entry->line)
+                entry->line = series;
+            if (entry && (series->draw & LLMPERF_DRAW_MARKERS) && !entry->markers)
+                entry->markers = series;
+            entry = series->band[0] ? entry_of(ret_entries, &count, series->band) : NULL;
+            if (entry && !entry->band)
+                entry->band = series;
+        }
+    return count;
+}
+
+/* ---- formats -------------------------------------------------------------------------------------- */
+
+const char *const *llmperf_plot_formats(void)
+{
+    static const char *const names[] = {"text", "svg", "png", "csv", "json", NULL};
+    return names;
+}
+
+const char *llmperf_plot_format_of_suffix(const char *path)
+{
+    static const char *const suffixes[] = {".txt", ".svg", ".png", ".csv", ".json"};
+    const char *dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcmp(dot, suffixes[i]) == 0)
+            return llmperf_plot_formats()[i];
+    return NULL;
+}
+
+llmperf_status llmperf_write_plot(FILE *out, const char *format, const llmperf_plot *plot,
+                                  const llmperf_plot_style *style, llmperf_error *error)
+{
+    static const llmperf_plot_style plain = {0};
+    style = style ? style : &plain;
+    if (!format || strcmp(format, "text") == 0)
+        return plot_write_text(out, plot, style, error);
+    if (strcmp(format, "svg") == 0)
+        return plot_write_svg(out, plot, style, error);
+    if (strcmp(format, "csv") == 0 || strcmp(format, "json") == 0)
+        return plot_write_record(out, format[0] == 'c', plot, error);
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "format '%s' is not known here; text, svg, csv, json are allowed", format);
+}

@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""llmperf plot: the figures, their numbers, and every way of writing them."""
+import csv
+import io
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+from llmperf_test import (H100_BF16, H100_BW, case, close, contains, equal, expect, folder, main,
+                          run, run_json)
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+KINDS = [
+    "roofline llama-3.1-8b h100-sxm -b 1,64",
+    "roofline deepseek-v3 h200-sxm --tp 8",
+    "batch llama-3.1-8b h100-sxm --tpot 30ms",
+    "batch llama-3.1-70b h100-sxm --tp 4 --calibration h100-sxm-vllm",
+    "dense h100-sxm --hidden 2048,4096",
+    "dense llama-3.1-8b h100-sxm",
+    "attention llama-2-7b a100-sxm-80gb --attention unfused",
+    "attention llama-3.1-8b h100-sxm --calibration h100-sxm-vllm -s 512,2048",
+]
+
+
+def svg_of(arguments):
+    return ElementTree.fromstring(run(f"plot {arguments} --format svg", code=0).out)
+
+
+def numbers(element):
+    """Every coordinate that an element has, as x and y."""
+    for name in ("x", "cx", "y", "cy"):
+        if name in element.attrib:
+            yield name[-1], float(element.attrib[name])
+
+
+def panel(plot, name):
+    return next(p for p in plot["panels"] if p["name"] == name)
+
+
+def series(panel_, name):
+    return next(s["points"] for s in panel_["series"] if s["name"] == name)
+
+
+for _arguments in KINDS:
+    @case(f"{_arguments}: a picture that is XML, inside its frame")
+    def _(arguments=_arguments):
+        for size in ("", "--width 480", "--width 1600 --height 900"):
+            root = svg_of(f"{arguments} {size}")
+            equal(root.tag, f"{SVG}svg")
+            width, height = float(root.attrib["width"]), float(root.attrib["height"])
+            if size.startswith("--width 1600"):
+                equal((width, height), (1600.0, 900.0))
+            for element in root.iter():
+                for axis, value in numbers(element):
+                    most = width if axis == "x" else height
+                    expect(-1 <= value <= most + 1, f"{element.tag} {element.attrib} outside")
+            texts = [t.text for t in root.iter(f"{SVG}text")]
+            expect(len(texts) > 10 and all(texts), "texts")
+
+    @case(f"{_arguments}: text within 80 columns, the same in ASCII")
+    def _(arguments=_arguments):
+        text = run(f"plot {arguments}", code=0).out
+        expect(max(map(len, text.splitlines())) <= 80, text)
+        expect(re.search("[\u2801-\u28ff]", text), "braille")
+        expect("\033" not in text, "no colour into a pipe")
+        plain = run(f"plot {arguments} --ascii --width 60", code=0).out
+        expect(plain.isascii(), plain)
+        expect(max(map(len, plain.splitlines())) <= 60 or "FLOP" in plain, plain)
+
+    @case(f"{_arguments}: CSV and JSON hold the same finite numbers")
+    def _(arguments=_arguments):
+        plot = run_json(f"plot {arguments}")
+        rows = list(csv.DictReader(io.StringIO(run(f"plot {arguments} --format csv", code=0).out)))
+        listed = [(p["name"], s["name"], point[p["x"]["field"]], point[p["y"]["field"]])
+                  for p in plot["panels"] for s in p["series"] for point in s["points"]]
+        found = [(r["panel"], r["series"], float(r["x"]), float(r["y"])) for r in rows
+                 if r["series"] != "mark"]
+        equal(found, listed)
+        expect(all(math.isfinite(v) and v > 0 for row in listed for v in row[2:]))
+        marks = [m["text"] for p in plot["panels"] for m in p["marks"]]
+        equal([r["label"] for r in rows if r["series"] == "mark"], marks)
+
+
+@case("without a calibration every operator lies on the roof, at the place that layers says")
+def _():
+    plot = run_json("plot roofline llama-3.1-8b h100-sxm -b 8")
+    layers = run_json("layers llama-3.1-8b h100-sxm -b 8")
+    decode = next(p for p in layers["phases"] if p["phase"] == "decode")["ops"]
+    points = series(plot["panels"][0], "decode, batch 8")
+    expect({"attn.qkv", "attn.core", "mlp.down"} <= {p["label"] for p in points}, str(points))
+    for point in points:
+        x, y = point["intensity_flop_per_byte"], point["flop_per_s"]
+        ops = [o for o in decode if o["name"] == point["label"]]
+        close(x, sum(o["flop"] * o["repeat"] for o in ops) /
+              sum(o["bytes"] * o["repeat"] for o in ops), point["label"])
+        close(y, sum(o["flop"] * o["repeat"] for o in ops) /
+              sum(o["time_s"] * o["repeat"] for o in ops), point["label"])
+        if len(ops) == 1:
+            close(y, min(x * H100_BW, H100_BF16), point["label"])
+
+
+@case("the ridge point is peak / bandwidth, and the roof bends there")
+def _():
+    (one,) = run_json("plot roofline llama-3.1-8b h100-sxm")["panels"]
+    (ridge,) = one["marks"]
+    close(ridge["value"], H100_BF16 / H100_BW)  # 295.3
+    contains(ridge["text"], "295")
+    roof = series(one, "roof: datasheet")
+    close(roof[1]["intensity_flop_per_byte"], ridge["value"])
+    close(roof[1]["flop_per_s"], H100_BF16)
+    close(roof[0]["flop_per_s"] / roof[0]["intensity_flop_per_byte"], H100_BW)
+
+
+@case("with a calibration the roof that is reached lies below the datasheet's")
+def _():
+    (one,) = run_json("plot roofline llama-3.1-8b h100-sxm --calibration h100-sxm-vllm")["panels"]
+    reached = series(one, "roof: what dense layers reach")
+    expect(reached[1]["flop_per_s"] < H100_BF16)
+    expect(reached[0]["flop_per_s"] / reached[0]["intensity_flop_per_byte"] < H100_BW)
+    top = max(p["flop_per_s"] for p in series(one, "prefill"))
+    expect(top < H100_BF16, "operators stay below the roof")
+
+
+@case("the batch figure is the sweep, with predict's limits as marks")
+def _():
+    arguments = "llama-3.1-8b h100-sxm --calibration h100-sxm-vllm"
+    plot = run_json(f"plot batch {arguments} -b 1..256*2 --tpot 20ms")
+    rows = run_json(f"sweep {arguments} -b 1..256*2")["rows"]
+    predicted = run_json(f"predict {arguments} --tpot 20ms")
+    rate, time = panel(plot, "throughput"), panel(plot, "latency")
+    for row, a, b in zip(rows, series(rate, "predicted"), series(time, "predicted"), strict=True):
+        equal(a["batch"], row["batch"])
+        close(a["tokens_per_s"], row["tokens_per_s"])
+        for point, of_row in (("time_s", "time_s"), ("time_s_low", "time_low_s"),
+                              ("time_s_high", "time_high_s")):
+            close(b[point], row[of_row])
+        close(a["tokens_per_s_high"], row["batch"] / row["time_low_s"])
+    texts = {m["text"]: m for m in time["marks"]}
+    wide = panel(run_json(f"plot batch {arguments}"), "latency")
+    memory = next(m for m in wide["marks"] if m["text"].startswith("memory full"))
+    equal(memory["value"], predicted["memory"]["max_batch"])
+    dense = predicted["compute_bound_batch"]
+    for basis in ("datasheet", "calibrated"):
+        mark = next(m for m in wide["marks"] if m["text"].startswith("dense") and basis in m["text"])
+        equal(mark["value"], dense[basis]["dense"]["value"], basis)
+    target = next(m for t, m in texts.items() if t.startswith("target"))
+    close(target["value"], 0.02)
+    contains(target["text"], f"batch {predicted['max_batch_at_tpot']}")
+
+
+@case("a model that does not fit at all says so in its figure")
+def _():
+    plot = run_json("plot batch llama-3.1-70b l40s -b 1..16")
+    contains(plot["panels"][0]["marks"][0]["text"], "does not fit")
+    text = run("plot batch llama-3.1-70b l40s", code=0).out
+    contains(text, "does not fit: not even one sequence")
+
+
+@case("dense layers: time is flat to the knee, then grows with the work")
+def _():
+    plot = run_json("plot dense h100-sxm --hidden 4096 --tokens 1,64,346,692")
+    points = series(panel(plot, "dense_latency"), "h = 4096")
+    times = [p["time_s"] for p in points]
+    # below the knee: weights 2 h h bytes over the bandwidth, and a little for activations
+    close(times[0], (2 * 4096 * 4096 + 4 * 4096) / H100_BW)
+    expect(times[1] < 1.04 * times[0])
+    close(times[3], 2 * times[2], "twice the work, twice the time")
+    (knee,) = series(panel(plot, "dense_latency"), "compute-bound from here on (b s)")
+    equal(knee["label"], "346")  # 1 / (1/295.34 - 2/4096) = 345.1
+
+
+@case("attention: the time of unfused products grows with the batch, their rate does not")
+def _():
+    plot = run_json("plot attention llama-2-7b h100-sxm --attention unfused -s 128 -b 1,16")
+    for phase in ("prefill", "decode"):
+        rate = series(panel(plot, f"{phase}_throughput"), "s = 128")
+        time = series(panel(plot, f"{phase}_latency"), "s = 128")
+        close(rate[1]["flop_per_s"], rate[0]["flop_per_s"], phase)
+        close(time[1]["time_s"], 16 * time[0]["time_s"], phase)
+    # prefill, 32 heads of 128: 2 b n s s d flop; Q, K and the scores cross memory
+    flop, bytes_ = 2 * 32 * 128 * 128 * 128, 2 * 32 * (128 * 128 + 128 * 128 + 128 * 128)
+    point = series(panel(plot, "prefill_latency"), "s = 128")[0]
+    expect(point["time_s"] >= max(flop / H100_BF16, bytes_ / H100_BW) * (1 - 1e-9))
+
+
+@case("hostile names of a file stay text in every format")
+def _():
+    with folder() as here:
+        name = 'name: "</text><script>alert(1)</script>&,=1+1"'
+        source = run("specs show llama-3.2-1b --format yaml", code=0).out
+        text = re.sub(r"^name: .*$", lambda _: name, source, count=1, flags=re.M)
+        path = here / "m.yaml"
+        path.write_text(text, encoding="utf-8")
+        for kind in ("roofline", "batch", "dense", "attention"):
+            root = svg_of(f"{kind} {path} h100-sxm")
+            expect(not list(root.iter(f"{SVG}script")), "script")
+            contains(root.find(f"{SVG}title").text, "<script>")
+            contains(run(f"plot {kind} {path} h100-sxm", code=0).out, "<script>")
+
+
+@case("the same command writes the same bytes, whatever the locale says")
+def _():
+    words = "plot roofline llama-3.1-8b h100-sxm --format svg"
+    first = run(words, code=0).out
+    for locale in ("C", "C.UTF-8", "de_DE.UTF-8"):
+        equal(run(words, env={"LC_ALL": locale}, code=0).out, first, locale)
+
+
+@case("where the locale is not UTF-8 text is ASCII")
+def _():
+    words = "plot batch llama-3.1-8b h100-sxm"
+    expect(run(words, env={"LC_ALL": "C"}, code=0).out.isascii())
+    expect(run(words, env={"LC_ALL": None, "LC_CTYPE": None, "LANG": None}, code=0).out.isascii())
+    expect(not run(words, env={"LC_ALL": None, "LANG": "en_US.utf8"}, code=0).out.isascii())
+
+
+@case("a suffix picks the format, --format wins")
+def _():
+    with folder() as here:
+        for suffix, begin in ((".svg", "<svg"), (".csv", "panel,"), (".json", "{"),
+                              (".txt", "Roofline")):
+            path = here / f"x{suffix}"
+            run(["plot", "roofline", "gpt2", "l40s", "-o", path], code=0)
+            expect(path.read_text("utf-8").startswith(begin), suffix)
+        run(["plot", "roofline", "gpt2", "l40s", "-o", here / "y.txt", "--format", "csv"], code=0)
+        expect((here / "y.txt").read_text("utf-8").startswith("panel,"))
+
+
+FAULTS = [
+    ("plot", 2, "takes KIND"),
+    ("plot rooflin llama-3.1-8b h100-sxm", 2, "did you mean 'roofline'"),
+    ("plot roofline llama-3.1-8b", 2, "'plot roofline' takes MODEL HARDWARE"),
+    ("plot roofline llama-3.1-8b h100-sxm -b 1..9", 2, "1 to 4"),
+    ("plot batch llama-3.1-8b h100-sxm -s 1,2", 2, "'plot batch' takes one"),
+    ("plot batch llama-3.1-8b h100-sxm -b 1..5000", 2, "takes at most 1024"),
+    ("plot batch llama-3.1-8b h100-sxm -b 0", 2, "--batch"),
+    ("plot batch nosuch-model h100-sxm", 2, "nosuch-model"),
+    ("plot dense h100-sxm --hidden 4096 --weight-dtype nosuch", 2, "--weight-dtype"),
+    ("plot batch llama-3.1-8b h100-sxm --format gif", 2, "gif"),
+    ("plot batch llama-3.1-8b h100-sxm --width 1", 2, "--width"),
+    ("plot batch llama-3.1-8b h100-sxm --tp 3", 2, "tp"),
+    ("plot roofline llama-3.1-8b h100-sxm -s 100000000 --chunk 1", 2, "chunk"),
+]
+
+for _words, _code, _part in FAULTS:
+    @case(f"{_words}: exit {_code}, one message, no file")
+    def _(words=_words, code=_code, part=_part):
+        with folder() as here:
+            path = here / "x.svg"
+            result = run(f"{words} -o {path}", code=code)
+            contains(result.err, part)
+            equal(result.out, "")
+            equal(list(here.iterdir()), [])
+
+
+@case("a workload file names model and hardware behind the kind")
+def _():
+    with folder() as here:
+        path = here / "w.yaml"
+        path.write_text("model: llama-3.1-8b\nhardware: h100-sxm\nbatch: 1..64*2\n", "utf-8")
+        given = run(["plot", "batch", "--workload", path, "--format", "csv"], code=0).out
+        equal(given, run("plot batch llama-3.1-8b h100-sxm -b 1..64*2 --format csv", code=0).out)
+
+
+@case("help names every kind")
+def _():
+    text = run("plot --help", code=0).out
+    for kind in ("roofline MODEL", "batch MODEL", "dense [MODEL]", "attention MODEL"):
+        contains(text, kind)
+
+
+if __name__ == "__main__":
+    main()
