@@ -71,8 +71,8 @@ static const option OPTIONS[] = {
                      0, "SIZE", "memory of context and libraries", .default_text = "1GiB",
                      .group = "Deployment"),
     OPTION_ROW(plot_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
-               "which measurements to use: a file, a name, or none", .default_text = "none",
-               .group = "Deployment"),
+               "which measurements to use: a file, a name, or none",
+               .default_text = "the best for the part", .group = "Deployment"),
     OPTION_ROW(plot_arguments, common.confidence, DOUBLE, "confidence", 0, "F",
                "coverage of intervals", .min = 0.01, .max = 0.999, .default_text = "0.9",
                .group = "Deployment"),
@@ -256,7 +256,7 @@ static llmperf_status load(const plot_kind *kind, const option_result *result, p
     if (status == LLMPERF_OK)
         status = common_load_hw(&a->common, hw, &in->hw, error);
     if (status == LLMPERF_OK)
-        status = common_load_calib(&a->common, &in->calib, &in->has_calib, error);
+        status = common_load_calib(&a->common, &in->hw, &in->calib, &in->has_calib, error);
     if (status == LLMPERF_OK && in->has_model)
         status = llmperf_case_init(&in->c, &in->model, &in->hw, in->has_calib ? &in->calib : NULL,
                                    &in->workload, error);
@@ -341,7 +341,7 @@ const option_command COMMAND_PLOT = {
     .about =
         "Draws one figure. KIND is one of\n\n"
         "roofline MODEL HARDWARE: the operators of decode and prefill under the roofs of the part, "
-        "with --calibration also the roof that is reached.\n\n"
+        "and with a calibration the roof that is reached.\n\n"
         "batch MODEL HARDWARE: throughput and time per output token against batch, with memory's "
         "limit and the compute-bound batch marked, and the interval as a band.\n\n"
         "dense [MODEL] HARDWARE: FLOP/s and time of dense layers against the work of a launch, for "

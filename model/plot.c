@@ -71,6 +71,16 @@ void llmperf_plot_add_mark(llmperf_plot_panel *panel, const llmperf_plot_mark *m
     panel->mark[panel->mark_count++] = m;
 }
 
+char *plot_basis(const llmperf_calib *calib, const char *none, char *buffer, size_t size)
+{
+    if (!calib)
+        snprintf(buffer, size, "no calibration: %s", none);
+    else
+        snprintf(buffer, size, "calibration %s%s", calib->name,
+                 calib->borrowed > 0 ? ", borrowed" : "");
+    return buffer;
+}
+
 /* ---- legend --------------------------------------------------------------------------------------- */
 
 static plot_legend_entry *entry_of(plot_legend_entry *entries, int *count, const char *text)

@@ -144,18 +144,17 @@ static void add_marks(const llmperf_prediction *p, llmperf_plot *plot, int64_t m
 static void describe(const llmperf_case *c, llmperf_plot *plot)
 {
     const llmperf_workload *w = &c->workload;
-    char devices[32] = "";
+    char devices[32] = "", basis[160];
     if (w->tp > 1)
         snprintf(devices, sizeof devices, "%lld x ", (long long)w->tp);
     snprintf(plot->kind, sizeof plot->kind, "batch");
     snprintf(plot->title, sizeof plot->title, "Batching: %s on %s%s", c->model->name, devices,
              c->hw->name);
     snprintf(plot->subtitle, sizeof plot->subtitle,
-             "one decode step over %lld cached tokens a sequence, weights %s, KV cache %s; %s%s",
+             "one decode step over %lld cached tokens a sequence, weights %s, KV cache %s; %s",
              (long long)w->context, llmperf_dtype_name(w->weight_dtype),
              llmperf_dtype_name(w->kv_dtype),
-             c->calib ? "calibration " : "no calibration: times are bounds",
-             c->calib ? c->calib->name : "");
+             plot_basis(c->calib, "times are bounds", basis, sizeof basis));
 }
 
 llmperf_status llmperf_plot_batch(const llmperf_case *c, const int64_t *batches, int batch_count,

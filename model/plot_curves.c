@@ -348,13 +348,14 @@ static bool any(const llmperf_curves *curves, bool decode, bool measured)
 static void describe(const llmperf_hw *hw, const llmperf_calib *calib, const llmperf_curves *curves,
                      llmperf_plot *plot)
 {
+    char basis[160];
     snprintf(plot->title, sizeof plot->title, "%s on %s", curves->what, hw->name);
-    snprintf(plot->subtitle, sizeof plot->subtitle, "%s%s%s%s%s", curves->shape,
+    snprintf(plot->subtitle, sizeof plot->subtitle, "%s%s%s%s", curves->shape,
              curves->shape[0] ? "; " : "",
              any(curves, false, true) || any(curves, true, true)
                  ? "lines: predicted, markers: measured; "
                  : "",
-             calib ? "calibration " : "no calibration: the roofline", calib ? calib->name : "");
+             plot_basis(calib, "the roofline", basis, sizeof basis));
 }
 
 llmperf_status llmperf_plot_dense(const llmperf_hw *hw, const llmperf_calib *calib,

@@ -216,18 +216,17 @@ static void set_ends(llmperf_plot_panel *panel, const llmperf_hw *hw, const step
 static void describe(const llmperf_case *c, const int64_t *batches, int count, llmperf_plot *plot)
 {
     const llmperf_workload *w = &c->workload;
-    char list[128] = "";
+    char list[128] = "", basis[160];
     for (int i = 0; i < count; i++) {
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%lld", i ? ", " : "", (long long)batches[i]);
     }
     snprintf(plot->title, sizeof plot->title, "Roofline of %s on %s", c->model->name, c->hw->name);
     snprintf(plot->subtitle, sizeof plot->subtitle,
-             "decode of batch %s over %lld cached tokens, prefill of one prompt of %lld%s; %s%s",
+             "decode of batch %s over %lld cached tokens, prefill of one prompt of %lld%s; %s",
              list, (long long)w->context, (long long)w->prompt,
              w->tp > 1 ? ", one device of the group" : "",
-             c->calib ? "times by calibration " : "no calibration: every operator at its bound",
-             c->calib ? c->calib->name : "");
+             plot_basis(c->calib, "every operator at its bound", basis, sizeof basis));
     llmperf_note(&plot->notes,
                  "Marker area: share of the step's time; operators below %d %% are "
                  "left out",

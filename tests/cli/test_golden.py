@@ -25,29 +25,29 @@ OUTPUTS = {
     "layers-llama-3.1-8b-l40s.txt": ("layers llama-3.1-8b l40s -b 16", 0),
     "specs-show-h100-sxm.txt": ("specs show h100-sxm", 0),
     "specs-show-gemma-2-9b.txt": ("specs show gemma-2-9b", 0),
-    "plot-roofline-llama-3.1-8b-h100-sxm.txt": ("plot roofline llama-3.1-8b h100-sxm -b 1,64", 0),
-    "plot-batch-llama-3.1-8b-h100-sxm.txt": ("plot batch llama-3.1-8b h100-sxm", 0),
+    "plot-roofline-llama-3.1-8b-h100-sxm.txt":
+        ("plot roofline llama-3.1-8b h100-sxm -b 1,64 --calibration none", 0),
+    "plot-batch-llama-3.1-8b-h100-sxm.txt":
+        ("plot batch llama-3.1-8b h100-sxm --calibration none", 0),
     "plot-dense-h100-sxm-ascii.txt":
-        ("plot dense h100-sxm --hidden 1024..8192*2 --ascii --width 72", 0),
+        ("plot dense h100-sxm --hidden 1024..8192*2 --ascii --width 72 --calibration none", 0),
 }
 
 # docs/plot.md shows these
 DRAWN = {
-    "roofline.svg": "plot roofline llama-3.1-8b h100-sxm -b 1,64",
-    "roofline-moe.svg": "plot roofline deepseek-v3 h200-sxm --tp 8 -b 64",
-    "batch.svg": "plot batch llama-3.1-8b h100-sxm --tpot 10ms",
-    "dense.svg": "plot dense h100-sxm",
+    "roofline.svg": "plot roofline llama-3.1-8b h100-sxm -b 1,64 --calibration none",
+    "roofline-moe.svg": "plot roofline deepseek-v3 h200-sxm --tp 8 -b 64 --calibration none",
+    "batch.svg": "plot batch llama-3.1-8b h100-sxm --tpot 10ms --calibration none",
+    "dense.svg": "plot dense h100-sxm --calibration none",
     "attention.svg":
-        "plot attention llama-2-7b h100-sxm --attention unfused -s 128,512,2048,8192",
+        "plot attention llama-2-7b h100-sxm --attention unfused -s 128,512,2048,8192 "
+        "--calibration none",
 }
 # and these, which follow the shipped calibrations and are not compared
 CALIBRATED = {
-    "batch-calibrated.svg":
-        "plot batch llama-3.1-70b h100-sxm --tp 4 --calibration h100-sxm-vllm --tpot 30ms",
-    "roofline-calibrated.svg":
-        "plot roofline llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 --calibration h100-sxm-vllm",
-    "attention-calibrated.svg":
-        "plot attention llama-3.1-8b h100-sxm --calibration h100-sxm-vllm",
+    "batch-calibrated.svg": "plot batch llama-3.1-70b h100-sxm --tp 4 --tpot 30ms",
+    "roofline-calibrated.svg": "plot roofline llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048",
+    "attention-calibrated.svg": "plot attention llama-3.1-8b h100-sxm",
 }
 
 

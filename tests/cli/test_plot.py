@@ -13,14 +13,14 @@ from llmperf_test import (H100_BF16, H100_BW, case, close, contains, equal, expe
 SVG = "{http://www.w3.org/2000/svg}"
 
 KINDS = [
-    "roofline llama-3.1-8b h100-sxm -b 1,64",
+    "roofline llama-3.1-8b h100-sxm -b 1,64 --calibration none",
     "roofline deepseek-v3 h200-sxm --tp 8",
-    "batch llama-3.1-8b h100-sxm --tpot 30ms",
-    "batch llama-3.1-70b h100-sxm --tp 4 --calibration h100-sxm-vllm",
-    "dense h100-sxm --hidden 2048,4096",
+    "batch llama-3.1-8b h100-sxm --tpot 30ms --calibration none",
+    "batch llama-3.1-70b h100-sxm --tp 4",
+    "dense h100-sxm --hidden 2048,4096 --calibration none",
     "dense llama-3.1-8b h100-sxm",
     "attention llama-2-7b a100-sxm-80gb --attention unfused",
-    "attention llama-3.1-8b h100-sxm --calibration h100-sxm-vllm -s 512,2048",
+    "attention llama-3.1-8b h100-sxm -s 512,2048",
 ]
 
 
@@ -85,8 +85,8 @@ for _arguments in KINDS:
 
 @case("without a calibration every operator lies on the roof, at the place that layers says")
 def _():
-    plot = run_json("plot roofline llama-3.1-8b h100-sxm -b 8")
-    layers = run_json("layers llama-3.1-8b h100-sxm -b 8")
+    plot = run_json("plot roofline llama-3.1-8b h100-sxm -b 8 --calibration none")
+    layers = run_json("layers llama-3.1-8b h100-sxm -b 8 --calibration none")
     decode = next(p for p in layers["phases"] if p["phase"] == "decode")["ops"]
     points = series(plot["panels"][0], "decode, batch 8")
     expect({"attn.qkv", "attn.core", "mlp.down"} <= {p["label"] for p in points}, str(points))
@@ -103,7 +103,7 @@ def _():
 
 @case("the ridge point is peak / bandwidth, and the roof bends there")
 def _():
-    (one,) = run_json("plot roofline llama-3.1-8b h100-sxm")["panels"]
+    (one,) = run_json("plot roofline llama-3.1-8b h100-sxm --calibration none")["panels"]
     (ridge,) = one["marks"]
     close(ridge["value"], H100_BF16 / H100_BW)  # 295.3
     contains(ridge["text"], "295")
@@ -160,7 +160,7 @@ def _():
 
 @case("dense layers: time is flat to the knee, then grows with the work")
 def _():
-    plot = run_json("plot dense h100-sxm --hidden 4096 --tokens 1,64,346,692")
+    plot = run_json("plot dense h100-sxm --hidden 4096 --tokens 1,64,346,692 --calibration none")
     points = series(panel(plot, "dense_latency"), "h = 4096")
     times = [p["time_s"] for p in points]
     # below the knee: weights 2 h h bytes over the bandwidth, and a little for activations
@@ -173,7 +173,8 @@ def _():
 
 @case("attention: the time of unfused products grows with the batch, their rate does not")
 def _():
-    plot = run_json("plot attention llama-2-7b h100-sxm --attention unfused -s 128 -b 1,16")
+    plot = run_json("plot attention llama-2-7b h100-sxm --attention unfused -s 128 -b 1,16 "
+                    "--calibration none")
     for phase in ("prefill", "decode"):
         rate = series(panel(plot, f"{phase}_throughput"), "s = 128")
         time = series(panel(plot, f"{phase}_latency"), "s = 128")
