@@ -21,8 +21,12 @@ enum {
 /* Threads of a block, unless a kernel's comment says otherwise. */
 #define KERNEL_THREADS 256
 
-/* kernel_fill: uniform values in [-1, 1] (int8: -127..127), a pure function of seed and index.
- * Grid-stride; any grid. */
+/*
+ * kernel_fill: uniform values in [-1, 1] (int8: -127..127; fp4: of -1, -0.5, 0, 0.5, 1), a pure
+ * function of seed and index: signed integers of the format's width, cut from kernel_random of the
+ * 8-byte word they lie in, lowest first, over 2^31, 2^15 (fp16, bf16), 2^7 (fp8) or 2^3 (fp4), to
+ * nearest even. Data aligned to 16 bytes. Grid-stride; any grid.
+ */
 typedef struct kernel_fill_args {
     void *data;
     uint64_t count; /* elements */
@@ -32,8 +36,8 @@ typedef struct kernel_fill_args {
 /*
  * kernel_read, kernel_write, kernel_copy, kernel_triad: streams of 16-byte words, several
  * independent loads in flight for each thread. Grid-stride; any grid.
- *   read:  sum of a (kept alive through `sink`, one word written at most)
- *   write: c = value;  copy: c = a;  triad: c = a + scale * b, as fp32
+ *   read:  *sink += sum of a's 32-bit words, modulo 2^32; one atomic addition a block
+ *   write: c = scale, as fp32;  copy: c = a;  triad: c = a + scale * b, as fp32
  */
 typedef struct kernel_stream_args {
     const void *a, *b;
@@ -63,12 +67,15 @@ typedef struct kernel_block_args {
  * over `splits` parts; partial results by part, then kernel_decode_merge.
  *   q       (batch, heads, d)           o (batch, heads, d): same format as q
  *   k, v    (batch, kv_heads, tokens, d)  fp16, bf16 or fp32
- *   partial (batch, heads, splits, d) fp32; max_sum (batch, heads, splits, 2) fp32
+ *   partial (batch, heads, splits, d) fp32; max_sum (batch, heads, splits, 2) fp32: the largest
+ *           score times log2(e), and the sum of the weights 2^(score - largest)
  *   grid    (splits, kv_heads, batch), KERNEL_THREADS threads; all heads of a KV head share its
  *           loads, heads / kv_heads at most KERNEL_DECODE_GROUP of them at a time
- *   splits  1: o is written directly
+ *   splits  1: o is written directly; every split but the last has the same whole number of tiles,
+ *           and splits beyond the tokens are empty, which is right but idle
  */
 #define KERNEL_DECODE_GROUP 16
+#define KERNEL_DECODE_SPLIT_MIN 256 /* tokens of a part below which splitting further costs time */
 typedef struct kernel_decode_args {
     const void *q, *k, *v;
     void *o;
@@ -95,13 +102,15 @@ typedef struct kernel_prefill_args {
     uint32_t batch, heads, kv_heads, queries, past, format;
     float scale;
 } kernel_prefill_args;
-/* Whoever writes kernels.cu keeps this in step with what the kernel uses. */
+/* One tile of Q, K and V, rows padded by 16 bytes. 101376 bytes for d = 256: what a block of any
+ * device from sm_80 on may ask for. */
 static inline uint32_t kernel_prefill_shared_bytes(uint32_t head_dim)
 {
-    return (KERNEL_PREFILL_ROWS + 2 * 2 * KERNEL_PREFILL_COLUMNS) * (head_dim + 8) * 2;
+    return (KERNEL_PREFILL_ROWS + 2 * KERNEL_PREFILL_COLUMNS) * (head_dim + 8) * 2;
 }
 
-/* kernel_softmax: rows of `columns` values in place, fp32 arithmetic. One block a row. */
+/* kernel_softmax: rows of `columns` values in place, fp32 arithmetic; fp32, fp16 or bf16. One block a
+ * row, grid-stride over rows. Fast where a row is a multiple of 16 bytes. */
 typedef struct kernel_softmax_args {
     void *data;
     uint64_t rows;
@@ -109,10 +118,13 @@ typedef struct kernel_softmax_args {
 } kernel_softmax_args;
 
 /*
- * kernel_elementwise: out[i] from `inputs` (1 to 4) arrays of `count` values each, as a gated
- * activation or an addition would: 16-byte loads, fp32 arithmetic, result in `format`.
- * kernel_norm: RMS norm of rows of `columns` values with a weight vector; one block a row.
+ * kernel_elementwise: out[i] from `inputs` (1 to 4) arrays a, b, c, d of `count` values each: 16-byte
+ * loads, fp32 arithmetic, result in `format` (fp32, fp16 or bf16). Grid-stride; any grid.
+ *   1: max(a, 0)^2   2: a / (1 + e^-a) * b   3: the same + c   4: the same + c + d
+ * kernel_norm: out = in / sqrt(mean(in^2) + KERNEL_NORM_EPSILON) * weight over rows of `columns`
+ * values; one block a row, grid-stride over rows. Same formats.
  */
+#define KERNEL_NORM_EPSILON 1e-6f
 typedef struct kernel_elementwise_args {
     const void *in[4];
     void *out;
@@ -126,8 +138,8 @@ typedef struct kernel_norm_args {
     uint32_t columns, format;
 } kernel_norm_args;
 
-/* kernel_gather: out[i] = table[index(i)], rows of `row_bytes` (a multiple of 16); index is a pure
- * function of seed and i below table_rows. One block a row. */
+/* kernel_gather: out[i] = table[index(i)], rows of `row_bytes` (a multiple of 16); index(i) =
+ * kernel_random(seed, i) % table_rows. One block a row, grid-stride over rows. */
 typedef struct kernel_gather_args {
     const void *table;
     void *out;
@@ -136,9 +148,9 @@ typedef struct kernel_gather_args {
 } kernel_gather_args;
 
 /*
- * kernel_gemm_check: the right value, in double, of `count` elements of D (m x n) = A B, at rows
- * and columns that are a pure function of seed and i (kernel_check_row/column below), for the host
- * to compare with what a library wrote.
+ * kernel_gemm_check: the right value, in double, of `count` elements of D (m x n) = A B, at row
+ * kernel_random(seed, 2 i) % m and column kernel_random(seed, 2 i + 1) % n, for the host to compare
+ * with what a library wrote. One block an element, grid-stride over elements.
  *   a (m, k) row major; b (n, k) row major: weights as they lie; d (m, n) row major
  *   expected[i], found[i]: doubles; magnitude[i] = sum of |a b|, the scale of the rounding error
  *   formats of a and b alike; of d apart (int8 products: KERNEL_INT32 = 6)
@@ -152,18 +164,24 @@ typedef struct kernel_check_args {
     double scale; /* of the product: scale_a * scale_b */
 } kernel_check_args;
 
-/* splitmix64 of (seed, i): Steele et al. 2014; public domain. */
-static inline
 #ifdef __CUDACC__
-    __device__ __host__
+#define KERNEL_SHARED_FUNCTION static inline __device__ __host__
+#else
+#define KERNEL_SHARED_FUNCTION static inline
 #endif
-        uint64_t
-        kernel_mix(uint64_t x)
+
+/* splitmix64: Steele, Lea and Flood 2014; constants in the public domain. */
+KERNEL_SHARED_FUNCTION uint64_t kernel_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
+}
+
+KERNEL_SHARED_FUNCTION uint64_t kernel_random(uint32_t seed, uint64_t i)
+{
+    return kernel_mix(kernel_mix(seed) ^ i);
 }
 
 /* Every kernel, for tables: X(symbol, arguments struct). */

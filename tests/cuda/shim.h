@@ -19,9 +19,9 @@
 typedef enum shim_status {
     SHIM_OK = 0,
     SHIM_UNKNOWN_KERNEL,
-    SHIM_INVALID_SIZE,  /* grid, block or shared memory out of a real device's range */
-    SHIM_DEADLOCK,      /* threads wait at a barrier that others left or never reach */
-    SHIM_DIVERGED,      /* lanes of a warp meet in different warp-wide operations */
+    SHIM_INVALID_SIZE,   /* grid, block or shared memory out of a real device's range */
+    SHIM_DEADLOCK,       /* threads wait at a barrier that others left or never reach */
+    SHIM_DIVERGED,       /* lanes of a warp meet in different warp-wide operations */
     SHIM_SHARED_OVERRUN, /* written behind the dynamic shared memory */
     SHIM_NO_MEMORY,
 } shim_status;

@@ -13,12 +13,18 @@ typedef struct shim_dim {
     unsigned x, y, z;
 } shim_dim;
 
-enum { SHIM_OP_XOR, SHIM_OP_MMA_HALF, SHIM_OP_MMA_BF16, SHIM_OP_MMA_TF32, SHIM_OP_LDMATRIX,
-       SHIM_OP_LDMATRIX_TRANSPOSED };
+enum {
+    SHIM_OP_XOR,
+    SHIM_OP_MMA_HALF,
+    SHIM_OP_MMA_BF16,
+    SHIM_OP_MMA_TF32,
+    SHIM_OP_LDMATRIX,
+    SHIM_OP_LDMATRIX_TRANSPOSED
+};
 
 /* What one lane brings to a warp-wide operation and takes home. */
 typedef struct shim_operands {
-    uint64_t value;  /* XOR: in and out */
+    uint64_t value; /* XOR: in and out */
     unsigned mask;
     uint32_t a[4], b[2];
     float c[4];
