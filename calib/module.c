@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Backends by name. `fake` is built in; `cpu` is a module, so that predicting never loads a BLAS or
+ * Backends by name. `fake` and `cuda` are built in; `cpu` is a module, so that predicting never loads a BLAS or
  * OpenMP. Modules are opened by absolute path alone.
  */
 #include <dlfcn.h>
@@ -11,6 +11,7 @@
 
 #include "llmperf/measure.h"
 
+/* LLMPERF_NO_CUDA: why this build has no CUDA backend; not defined where it has one */
 #ifndef LLMPERF_MODULE_FOLDER
 #define LLMPERF_MODULE_FOLDER "/usr/local/lib/llmperf" /* where modules are installed */
 #endif
@@ -93,12 +94,13 @@ llmperf_status llmperf_backend_find(const char *name, const llmperf_backend **re
     if (strcmp(name, "cpu") == 0)
         return find_module(name, ret_backend, error);
     if (strcmp(name, "cuda") == 0) {
-        void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-        if (driver)
-            dlclose(driver);
+#ifdef LLMPERF_NO_CUDA
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                            "backend cuda is not in this build (it has no CUDA backend yet)%s",
-                            driver ? "" : "; the NVIDIA driver (libcuda.so.1) is missing here too");
+                            "backend cuda is not in this build: " LLMPERF_NO_CUDA);
+#else
+        *ret_backend = llmperf_backend_cuda();
+        return LLMPERF_OK;
+#endif
     }
     const char *near = llmperf_nearest(name, NAMES);
     return llmperf_fail(error, LLMPERF_E_USAGE,

@@ -14,6 +14,9 @@
 static const double MIB = 1048576, KIB = 1024;
 static const double QUICK_BUDGET_S = 45, FULL_BUDGET_S = 400;
 static const double QUICK_LIMIT_S = 1.5, FULL_LIMIT_S = 6;
+static const double GPU_QUICK_BUDGET_S = 40, GPU_FULL_BUDGET_S = 150; /* device time is dear */
+static const double GPU_QUICK_LIMIT_S = 0.5, GPU_FULL_LIMIT_S = 1;
+static const double LINK_BYTES = 256 * 1048576.0;
 static const double MEMORY_SHARE = 0.6; /* of free memory, all buffers together */
 
 /* ---- probes as text and numbers -------------------------------------------------------------- */
@@ -52,9 +55,18 @@ static void describe_op(const llmperf_op *op, char *buffer, size_t size)
 
 char *llmperf_probe_describe(const llmperf_probe *probe, char *buffer, size_t size)
 {
-    static const char *const STREAMS[LLMPERF_PROBE_COUNT] = {[LLMPERF_PROBE_READ] = "read",
-                                                             [LLMPERF_PROBE_COPY] = "copy",
-                                                             [LLMPERF_PROBE_TRIAD] = "triad"};
+    static const char *const WORDS[LLMPERF_PROBE_COUNT] = {
+        [LLMPERF_PROBE_READ] = "read",
+        [LLMPERF_PROBE_WRITE] = "write",
+        [LLMPERF_PROBE_COPY] = "copy",
+        [LLMPERF_PROBE_TRIAD] = "triad",
+        [LLMPERF_PROBE_H2D] = "host to device",
+        [LLMPERF_PROBE_D2H] = "device to host",
+        [LLMPERF_PROBE_LAUNCH] = "empty launch",
+        [LLMPERF_PROBE_LAUNCH_GRAPH] = "empty launch in a graph",
+        [LLMPERF_PROBE_LAUNCH_HOST] = "empty launch, the host's cost",
+        [LLMPERF_PROBE_ROUND_TRIP] = "empty launch, there and back",
+    };
     char amount[32];
     if (size == 0)
         return buffer;
@@ -62,18 +74,27 @@ char *llmperf_probe_describe(const llmperf_probe *probe, char *buffer, size_t si
     switch (probe->kind) {
     case LLMPERF_PROBE_OP:
         describe_op(&probe->op, buffer, size);
+        if (probe->best && strlen(buffer) + 1 < size)
+            snprintf(buffer + strlen(buffer), size - strlen(buffer), ", best");
         break;
     case LLMPERF_PROBE_READ:
+    case LLMPERF_PROBE_WRITE:
     case LLMPERF_PROBE_COPY:
     case LLMPERF_PROBE_TRIAD:
+    case LLMPERF_PROBE_H2D:
+    case LLMPERF_PROBE_D2H:
         size_text(probe->bytes, amount, sizeof amount);
-        snprintf(buffer, size, "%s %s", STREAMS[probe->kind], amount);
+        snprintf(buffer, size, "%s %s", WORDS[probe->kind], amount);
         break;
     case LLMPERF_PROBE_LAUNCH:
-        snprintf(buffer, size, "empty launch");
+    case LLMPERF_PROBE_LAUNCH_GRAPH:
+    case LLMPERF_PROBE_LAUNCH_HOST:
+    case LLMPERF_PROBE_ROUND_TRIP:
+        snprintf(buffer, size, "%s", WORDS[probe->kind]);
         break;
     case LLMPERF_PROBE_FORWARD:
-        snprintf(buffer, size, "whole step of %d operators", probe->op_count);
+        snprintf(buffer, size, "whole step of %d operators%s", probe->op_count,
+                 probe->eager ? ", launched one by one" : "");
         break;
     case LLMPERF_PROBE_COUNT:
         break;
@@ -88,6 +109,9 @@ double llmperf_probe_bytes(const llmperf_probe *probe)
     case LLMPERF_PROBE_OP:
         return probe->op.bytes;
     case LLMPERF_PROBE_READ:
+    case LLMPERF_PROBE_WRITE:
+    case LLMPERF_PROBE_H2D:
+    case LLMPERF_PROBE_D2H:
         return probe->bytes;
     case LLMPERF_PROBE_COPY:
         return 2 * probe->bytes;
@@ -98,6 +122,9 @@ double llmperf_probe_bytes(const llmperf_probe *probe)
             sum += probe->ops[i].repeat * probe->ops[i].bytes;
         return sum;
     case LLMPERF_PROBE_LAUNCH:
+    case LLMPERF_PROBE_LAUNCH_GRAPH:
+    case LLMPERF_PROBE_LAUNCH_HOST:
+    case LLMPERF_PROBE_ROUND_TRIP:
     case LLMPERF_PROBE_COUNT:
         break;
     }
@@ -132,6 +159,26 @@ static const struct {
     {8192, 8192, LARGE, false},  {28672, 8192, LARGE, true}, {8192, 28672, LARGE, true},
 };
 
+/* GPUs: long stretches of m where engines work (time is not monotone in m), few for the shapes that
+ * tell bandwidth, t0 and the k loop apart. A dense layer of b sequences, s tokens and width h is the
+ * row n = k = h with m = b s. */
+static const struct {
+    double n, k;
+    unsigned when;
+    bool thin;
+} GPU_GEMM[] = {
+    {4096, 4096, ALWAYS, false}, {8192, 8192, ALWAYS, false}, {28672, 8192, ALWAYS, true},
+    {8192, 28672, FULL, true},   {1024, 1024, ALWAYS, true},  {4096, 512, ALWAYS, true},
+    {8192, 256, FULL, true},     {1024, 4096, FULL, true},    {512, 2048, FULL, true},
+    {2048, 2048, FULL, true},
+};
+static const double M_GPU[] = {1,   2,   4,   8,   16,  24,   32,   48,   64,  96,
+                               128, 192, 256, 384, 512, 1024, 2048, 4096, 8192};
+static const double M_GPU_SOME[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+static const double M_GPU_FEW[] = {1, 16, 64, 256, 1024, 4096};
+static const double M_GPU_QUICK[] = {1, 16, 64, 256, 1024, 8192};
+static const double M_GPU_QUICK_FEW[] = {1, 64, 2048};
+
 /* Products with one row are a regime of their own on CPUs: more weight sizes. */
 static const struct {
     double n, k;
@@ -155,6 +202,7 @@ static const attention_row DECODE[] = {
     {32, 1024, 16, 16, 64, ALWAYS}, {4, 4096, 8, 1, 128, FULL},     {1, 2048, 32, 32, 128, FULL},
     {2, 8192, 32, 8, 128, FULL},    {64, 256, 16, 2, 64, ALWAYS},   {8, 4096, 28, 4, 128, FULL},
     {64, 4096, 32, 8, 128, LARGE},  {256, 1024, 64, 8, 128, LARGE}, {1, 131072, 64, 8, 128, LARGE},
+    {8, 4096, 16, 8, 256, LARGE},   {32, 2048, 32, 4, 64, LARGE},   {16, 1024, 8, 8, 256, LARGE},
 };
 
 static const attention_row PREFILL[] = {
@@ -175,7 +223,8 @@ static const struct {
 
 /* In the order of interest: what LLMs are served in. */
 static const llmperf_dtype DTYPES[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_TF32, LLMPERF_DTYPE_BF16,
-                                       LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_FP8,  LLMPERF_DTYPE_INT8};
+                                       LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_FP8,  LLMPERF_DTYPE_INT8,
+                                       LLMPERF_DTYPE_NVFP4};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -184,7 +233,7 @@ typedef struct planner {
     const llmperf_backend *backend;
     void *handle;
     llmperf_device device;
-    bool quick, is_cpu;
+    bool quick, is_cpu, is_gpu;
     double most_bytes; /* that one probe may ask for */
     llmperf_probe_plan *plan;
     int room;
@@ -239,6 +288,28 @@ static void add_op(planner *p, llmperf_op op)
     add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_OP, .op = op, .cold = true});
 }
 
+static void add_bytes(planner *p, llmperf_probe_kind kind, double bytes)
+{
+    add(p, &(llmperf_probe){.kind = kind, .bytes = bytes, .cold = true});
+}
+
+/* Launches in their forms, and the link to the host, whose time against size has a latency. */
+static void add_host(planner *p)
+{
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH});
+    if (!p->is_gpu)
+        return;
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH_GRAPH});
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH_HOST});
+    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_ROUND_TRIP});
+    for (double bytes = LINK_BYTES; bytes >= 64 * KIB; bytes /= 64) {
+        add_bytes(p, LLMPERF_PROBE_H2D, bytes);
+        add_bytes(p, LLMPERF_PROBE_D2H, bytes);
+        if (p->quick)
+            break;
+    }
+}
+
 /* Memory: buffers of several caches. Cache: read sizes from where one core's cache ends upwards,
  * so that the plateaus are seen where they are, not where they are advertised. */
 static void add_streams(planner *p)
@@ -246,9 +317,11 @@ static void add_streams(planner *p)
     double cache = p->device.cache_bytes > 0 ? p->device.cache_bytes : 32 * MIB;
     double memory = fmax(4 * cache, p->is_cpu ? 256 * MIB : 512 * MIB);
     memory = fmin(memory, p->most_bytes / 3);
-    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = memory, .cold = true});
-    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_COPY, .bytes = memory, .cold = true});
-    add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_TRIAD, .bytes = memory, .cold = true});
+    add_bytes(p, LLMPERF_PROBE_READ, memory);
+    if (p->is_gpu)
+        add_bytes(p, LLMPERF_PROBE_WRITE, memory);
+    add_bytes(p, LLMPERF_PROBE_COPY, memory);
+    add_bytes(p, LLMPERF_PROBE_TRIAD, memory);
     int64_t from = p->is_cpu ? 256 << 10 : 2 << 20;
     for (int64_t bytes = from; (double)bytes < memory; bytes *= p->quick ? 4 : 2)
         add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_READ, .bytes = (double)bytes});
@@ -277,6 +350,36 @@ static void add_gemms(planner *p, llmperf_dtype dtype)
     }
 }
 
+/* Both the library's first choice, which engines get, and the fastest that it has. */
+static void add_gpu_gemm(planner *p, llmperf_op op)
+{
+    llmperf_probe probe = {.kind = LLMPERF_PROBE_OP, .op = op, .cold = true};
+    if (!add(p, &probe))
+        return;
+    probe.best = true;
+    if ((!p->quick || op.m >= 1024) && p->backend->supports(p->handle, &probe, NULL))
+        add(p, &probe);
+}
+
+/* Formats that LLMs are served in get the long stretches. */
+static void add_gpu_gemms(planner *p, llmperf_dtype dtype)
+{
+    bool served = dtype == LLMPERF_DTYPE_BF16 || dtype == LLMPERF_DTYPE_FP8;
+    for (size_t s = 0; s < COUNT(GPU_GEMM); s++) {
+        bool thin = GPU_GEMM[s].thin;
+        const double *grid = p->quick ? (thin ? M_GPU_QUICK_FEW : M_GPU_QUICK)
+                             : thin   ? M_GPU_FEW
+                             : served ? M_GPU
+                                      : M_GPU_SOME;
+        size_t count = p->quick ? (thin ? COUNT(M_GPU_QUICK_FEW) : COUNT(M_GPU_QUICK))
+                       : thin   ? COUNT(M_GPU_FEW)
+                       : served ? COUNT(M_GPU)
+                                : COUNT(M_GPU_SOME);
+        for (size_t i = 0; i < count && wanted(p, GPU_GEMM[s].when); i++)
+            add_gpu_gemm(p, gemm(dtype, grid[i], GPU_GEMM[s].n, GPU_GEMM[s].k));
+    }
+}
+
 static void add_gemvs(planner *p, llmperf_dtype dtype)
 {
     for (size_t i = 0; p->is_cpu && i < COUNT(GEMV); i++)
@@ -298,7 +401,7 @@ static void note_formats(planner *p, const bool *has)
     llmperf_error reason = {0};
     for (size_t i = 0; i < COUNT(DTYPES); i++) {
         size_t used = strlen(names);
-        if (has[i])
+        if (has[i] || (DTYPES[i] == LLMPERF_DTYPE_NVFP4 && !p->is_gpu))
             continue;
         if (!used)
             supports_gemm(p, DTYPES[i], &reason);
@@ -352,18 +455,26 @@ llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *han
     if (status != LLMPERF_OK)
         return status;
     p.is_cpu = strcmp(p.device.kind, "cpu") == 0;
+    p.is_gpu = strcmp(p.device.kind, "gpu") == 0;
+    if (p.is_gpu) {
+        plan.budget_s = quick ? GPU_QUICK_BUDGET_S : GPU_FULL_BUDGET_S;
+        plan.time_limit_s = quick ? GPU_QUICK_LIMIT_S : GPU_FULL_LIMIT_S;
+    }
     double free_bytes =
         p.device.memory_free_bytes > 0 ? p.device.memory_free_bytes : p.device.memory_bytes;
     p.most_bytes = free_bytes > 0 ? MEMORY_SHARE * free_bytes : INFINITY;
 
     add_streams(&p);
-    add(&p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH});
+    add_host(&p);
     bool has[COUNT(DTYPES)] = {false};
     for (size_t i = 0; i < COUNT(DTYPES); i++) {
         has[i] = supports_gemm(&p, DTYPES[i], NULL);
         if (!has[i])
             continue;
-        add_gemms(&p, DTYPES[i]);
+        if (p.is_gpu)
+            add_gpu_gemms(&p, DTYPES[i]);
+        else
+            add_gemms(&p, DTYPES[i]);
         add_gemvs(&p, DTYPES[i]);
         if (llmperf_dtype_bits(DTYPES[i]) >= 16 && DTYPES[i] != LLMPERF_DTYPE_TF32)
             add_attentions(&p, DTYPES[i]);

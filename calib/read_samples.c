@@ -594,8 +594,14 @@ static bool operator_row(reader *r, llmperf_sample *s)
     case LLMPERF_SAMPLE_SEND_RECV:
         return collective_row(r, s);
     case LLMPERF_SAMPLE_COPY: /* no operator: kept, so that a stopped calibration goes on */
+    case LLMPERF_SAMPLE_WRITE:
+    case LLMPERF_SAMPLE_H2D:
+    case LLMPERF_SAMPLE_D2H:
         return number(r, C_BYTES, 1, NAN, &s->bytes);
     case LLMPERF_SAMPLE_LAUNCH:
+    case LLMPERF_SAMPLE_LAUNCH_GRAPH:
+    case LLMPERF_SAMPLE_LAUNCH_HOST:
+    case LLMPERF_SAMPLE_ROUND_TRIP:
         return true;
     default:
         return leave_out(r, false, "%s is no operator that is fitted",

@@ -10,7 +10,9 @@
 static const char *const KIND_NAMES[] = {
     "gemm",        "gemv",      "attn_prefill", "attn_decode", "attn_mixed",
     "elementwise", "moe",       "all_reduce",   "all_gather",  "reduce_scatter",
-    "all_to_all",  "send_recv", "copy",         "launch",      NULL,
+    "all_to_all",  "send_recv", "copy",         "launch",      "write",
+    "h2d",         "d2h",       "launch_graph", "launch_host", "round_trip",
+    NULL,
 };
 
 const char *llmperf_sample_kind_name(llmperf_sample_kind kind)
@@ -212,8 +214,7 @@ static void put_flags(FILE *out, const llmperf_sample *s)
 static const char *dtype_text(const llmperf_sample *s, char *buffer, size_t size)
 {
     llmperf_dtype dtype = (llmperf_dtype)s->op.dtype;
-    if (s->op.kind == LLMPERF_KIND_COLLECTIVE || s->kind == LLMPERF_SAMPLE_COPY ||
-        s->kind == LLMPERF_SAMPLE_LAUNCH)
+    if (s->op.kind == LLMPERF_KIND_COLLECTIVE || s->kind >= LLMPERF_SAMPLE_COPY)
         return "";
     if (s->op.kind == LLMPERF_KIND_GEMM && s->stored)
         snprintf(buffer, size, "%s_wo", llmperf_dtype_name((llmperf_dtype)s->stored));

@@ -56,7 +56,7 @@ typedef struct session {
     device_session device;
     llmperf_probe_plan plan;
     llmperf_samples samples;
-    int32_t hw_name, library, version, own_library, own_version; /* indices of names */
+    int32_t hw_name, library, best_library, version, own_library, own_version; /* of names */
     int measured, resumed, failed;
     double watch_best_s; /* fastest pass of the stream that notices company */
     llmperf_notes skipped;
@@ -67,7 +67,10 @@ typedef struct session {
 /* The best that was measured. */
 typedef struct peaks {
     double flop_per_s[LLMPERF_DTYPE_COUNT];
-    double stream_bytes_per_s[3]; /* read, copy, triad from memory */
+    double best_flop_per_s[LLMPERF_DTYPE_COUNT]; /* of the library's fastest algorithms */
+    double stream_bytes_per_s[4];                /* read, copy, triad, write; from memory */
+    double h2d_bytes_per_s, d2h_bytes_per_s;
+    double graph_s, host_s, round_s; /* launches in their other forms; 0 = not measured */
     double gemv_bytes_per_s[LLMPERF_DTYPE_COUNT];
     double memory_bytes_per_s; /* the best of everything that came from memory */
     double cache_bytes_per_s, cache_at_bytes;
@@ -95,10 +98,26 @@ static double now_s(void)
 static llmperf_sample_kind kind_of(const llmperf_probe *probe)
 {
     const llmperf_op *op = &probe->op;
-    if (probe->kind == LLMPERF_PROBE_LAUNCH)
+    switch (probe->kind) {
+    case LLMPERF_PROBE_OP:
+        break;
+    case LLMPERF_PROBE_LAUNCH:
         return LLMPERF_SAMPLE_LAUNCH;
-    if (probe->kind != LLMPERF_PROBE_OP)
+    case LLMPERF_PROBE_LAUNCH_GRAPH:
+        return LLMPERF_SAMPLE_LAUNCH_GRAPH;
+    case LLMPERF_PROBE_LAUNCH_HOST:
+        return LLMPERF_SAMPLE_LAUNCH_HOST;
+    case LLMPERF_PROBE_ROUND_TRIP:
+        return LLMPERF_SAMPLE_ROUND_TRIP;
+    case LLMPERF_PROBE_WRITE:
+        return LLMPERF_SAMPLE_WRITE;
+    case LLMPERF_PROBE_H2D:
+        return LLMPERF_SAMPLE_H2D;
+    case LLMPERF_PROBE_D2H:
+        return LLMPERF_SAMPLE_D2H;
+    default:
         return LLMPERF_SAMPLE_COPY;
+    }
     if (op->kind == LLMPERF_KIND_GEMM)
         return op->m == 1 ? LLMPERF_SAMPLE_GEMV : LLMPERF_SAMPLE_GEMM;
     if (op->kind == LLMPERF_KIND_ATTENTION)
@@ -106,6 +125,12 @@ static llmperf_sample_kind kind_of(const llmperf_probe *probe)
                : op->regime == LLMPERF_REGIME_PREFILL ? LLMPERF_SAMPLE_ATTN_PREFILL
                                                       : LLMPERF_SAMPLE_ATTN_MIXED;
     return LLMPERF_SAMPLE_ELEMENTWISE;
+}
+
+static bool is_launch(llmperf_sample_kind kind)
+{
+    return kind == LLMPERF_SAMPLE_LAUNCH || kind == LLMPERF_SAMPLE_LAUNCH_GRAPH ||
+           kind == LLMPERF_SAMPLE_LAUNCH_HOST || kind == LLMPERF_SAMPLE_ROUND_TRIP;
 }
 
 static llmperf_sample sample_of(const session *s, const llmperf_probe *probe)
@@ -117,9 +142,9 @@ static llmperf_sample sample_of(const session *s, const llmperf_probe *probe)
         sample.op = probe->op;
     else
         sample.bytes = llmperf_probe_bytes(probe);
-    sample.library = is_blas ? s->library : s->own_library;
+    sample.library = !is_blas ? s->own_library : probe->best ? s->best_library : s->library;
     sample.version = is_blas ? s->version : s->own_version;
-    if (kind != LLMPERF_SAMPLE_LAUNCH)
+    if (!is_launch(kind))
         sample.place = probe->cold ? LLMPERF_PLACE_COLD : LLMPERF_PLACE_WARM;
     return sample;
 }
@@ -130,9 +155,9 @@ static bool same_shape(const llmperf_sample *a, const llmperf_sample *b)
     const llmperf_op *x = &a->op, *y = &b->op;
     if (a->kind != b->kind || a->hw != b->hw)
         return false;
-    if (a->kind == LLMPERF_SAMPLE_LAUNCH)
+    if (is_launch((llmperf_sample_kind)a->kind))
         return true;
-    if (a->kind == LLMPERF_SAMPLE_COPY)
+    if (a->kind >= LLMPERF_SAMPLE_COPY)
         return a->bytes == b->bytes && a->place == b->place;
     if (x->dtype != y->dtype || a->library != b->library)
         return false;
@@ -192,7 +217,8 @@ static llmperf_status load_samples(session *s, llmperf_error *error)
                                 "'%s' holds samples of '%s'; this device is '%s': another file is "
                                 "needed",
                                 path, s->samples.name[one->hw], s->samples.name[s->hw_name]);
-        if (one->library != s->library && one->library != s->own_library)
+        if (one->library != s->library && one->library != s->own_library &&
+            one->library != s->best_library)
             return llmperf_fail(error, LLMPERF_E_USAGE,
                                 "'%s' holds samples by '%s'; this run uses '%s': another file is "
                                 "needed (for OpenBLAS, OPENBLAS_CORETYPE chooses)",
@@ -291,6 +317,8 @@ static llmperf_status measure_one(session *s, int index, double limit_s, llmperf
     sample.reps = m.summary.count;
     sample.flags = m.flags;
     sample.clock_hz = s->device.device.clock_hz;
+    if (s->device.backend->conditions)
+        s->device.backend->conditions(s->device.handle, &sample.clock_hz, &sample.power_w);
     status = llmperf_samples_add(&s->samples, &sample, error);
     if (status == LLMPERF_OK)
         status = save_samples(s, error);
@@ -368,6 +396,18 @@ static peaks find_peaks(const session *s)
         if (one->kind == LLMPERF_SAMPLE_LAUNCH) {
             p.launch_s = t;
             p.launch_contended = (one->flags & LLMPERF_SAMPLE_CONTENDED) != 0;
+        } else if (one->kind == LLMPERF_SAMPLE_LAUNCH_GRAPH) {
+            p.graph_s = t;
+        } else if (one->kind == LLMPERF_SAMPLE_LAUNCH_HOST) {
+            p.host_s = t;
+        } else if (one->kind == LLMPERF_SAMPLE_ROUND_TRIP) {
+            p.round_s = t;
+        } else if (one->kind == LLMPERF_SAMPLE_H2D) {
+            raise_to(&p.h2d_bytes_per_s, one->bytes / t);
+        } else if (one->kind == LLMPERF_SAMPLE_D2H) {
+            raise_to(&p.d2h_bytes_per_s, one->bytes / t);
+        } else if (one->kind == LLMPERF_SAMPLE_WRITE) {
+            raise_to(&p.stream_bytes_per_s[3], one->bytes / t);
         } else if (one->kind == LLMPERF_SAMPLE_COPY && one->place == LLMPERF_PLACE_COLD) {
             raise_to(&p.stream_bytes_per_s[stream_of(s, one)], one->bytes / t);
             raise_to(&p.memory_bytes_per_s, one->bytes / t);
@@ -376,7 +416,9 @@ static peaks find_peaks(const session *s)
                 p.cache_at_bytes = one->bytes;
             raise_to(&p.cache_bytes_per_s, one->bytes / t);
         } else if (one->op.kind == LLMPERF_KIND_GEMM) {
-            raise_to(&p.flop_per_s[one->op.dtype], one->op.flop / t);
+            raise_to(&(one->library == s->best_library ? p.best_flop_per_s
+                                                       : p.flop_per_s)[one->op.dtype],
+                     one->op.flop / t);
             if (one->kind == LLMPERF_SAMPLE_GEMV)
                 raise_to(&p.gemv_bytes_per_s[one->op.dtype], one->op.bytes / t);
         }
@@ -486,10 +528,27 @@ static void row(const char *what, double measured, double datasheet, const char 
     printf("  %-34s %14s %14s %8s\n", what, left, right, share);
 }
 
+static void print_launches(const peaks *p)
+{
+    const struct {
+        double seconds;
+        const char *what;
+    } rows[] = {{p->launch_s, "empty launch"},
+                {p->graph_s, "  inside a graph"},
+                {p->host_s, "  what the host pays"},
+                {p->round_s, "  there and back"}};
+    char text[32];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        time_text(rows[i].seconds, text, sizeof text);
+        if (i == 0 || rows[i].seconds > 0)
+            printf("  %-34s %14s\n", rows[i].what, text);
+    }
+}
+
 static void print_peaks(const session *s, const peaks *p, const llmperf_hw *hw)
 {
     static const char *const STREAMS[] = {"memory, read", "memory, copy (both ways)",
-                                          "memory, triad"};
+                                          "memory, triad", "memory, write"};
     const llmperf_device *d = &s->device.device;
     char text[64], amount[32];
     printf("%s: %.0f units, %s %s\n", d->name, d->units, d->library, d->version);
@@ -501,9 +560,14 @@ static void print_peaks(const session *s, const peaks *p, const llmperf_hw *hw)
             continue;
         snprintf(text, sizeof text, "%s product", llmperf_dtype_name((llmperf_dtype)i));
         row(text, p->flop_per_s[i], s->hw_measured ? 0 : hw->peak_flop_per_s[i], "FLOP/s");
+        snprintf(text, sizeof text, "  by its fastest algorithm");
+        if (p->best_flop_per_s[i] > 0)
+            row(text, p->best_flop_per_s[i], s->hw_measured ? 0 : hw->peak_flop_per_s[i], "FLOP/s");
     }
-    for (int i = 0; i < 3; i++)
-        row(STREAMS[i], p->stream_bytes_per_s[i], s->hw_measured ? 0 : hw->mem_bytes_per_s, "B/s");
+    for (int i = 0; i < 4; i++)
+        if (i < 3 || p->stream_bytes_per_s[i] > 0)
+            row(STREAMS[i], p->stream_bytes_per_s[i], s->hw_measured ? 0 : hw->mem_bytes_per_s,
+                "B/s");
     for (int i = 0; i < LLMPERF_DTYPE_COUNT; i++) {
         if (!(p->gemv_bytes_per_s[i] > 0))
             continue;
@@ -516,8 +580,11 @@ static void print_peaks(const session *s, const peaks *p, const llmperf_hw *hw)
                  device_bytes(p->cache_at_bytes, amount, sizeof amount));
         row(text, p->cache_bytes_per_s, 0, "B/s");
     }
-    time_text(p->launch_s, text, sizeof text);
-    printf("  %-34s %14s\n", "empty launch", text);
+    if (p->h2d_bytes_per_s > 0)
+        row("link, host to device", p->h2d_bytes_per_s, 0, "B/s");
+    if (p->d2h_bytes_per_s > 0)
+        row("link, device to host", p->d2h_bytes_per_s, 0, "B/s");
+    print_launches(p);
 }
 
 static void print_fits(const llmperf_fits *fits)
@@ -629,7 +696,11 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
                           llmperf_calib *calib, llmperf_error *error)
 {
     const llmperf_device *d = &s->device.device;
-    const llmperf_fit_options options = {.gemv_apart = strcmp(d->kind, "cpu") == 0};
+    /* engines get the library's first choice; the fastest one is kept for comparison alone */
+    const char *const libraries[] = {s->samples.name[s->library], s->samples.name[s->own_library],
+                                     NULL};
+    const llmperf_fit_options options = {.gemv_apart = strcmp(d->kind, "cpu") == 0,
+                                         .libraries = libraries};
     llmperf_status status = llmperf_fit(&s->samples, hw, &options, fits, error);
     if (status == LLMPERF_OK)
         status = llmperf_fits_to_calib(fits, calib, error);
@@ -680,14 +751,15 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
 static llmperf_status name_samples(session *s, llmperf_error *error)
 {
     const llmperf_device *d = &s->device.device;
+    const char *library = d->library[0] ? d->library : OWN_LIBRARY;
+    char best[LLMPERF_NAME_MAX];
+    snprintf(best, sizeof best, "%.*s-best", (int)sizeof best - 6, library);
     const struct {
         const char *name;
         int32_t *index;
-    } names[] = {{d->name, &s->hw_name},
-                 {d->library[0] ? d->library : OWN_LIBRARY, &s->library},
-                 {d->version, &s->version},
-                 {OWN_LIBRARY, &s->own_library},
-                 {llmperf_version(), &s->own_version}};
+    } names[] = {{d->name, &s->hw_name},         {library, &s->library},
+                 {best, &s->best_library},       {d->version, &s->version},
+                 {OWN_LIBRARY, &s->own_library}, {llmperf_version(), &s->own_version}};
     llmperf_status status = LLMPERF_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == LLMPERF_OK; i++)
         status = llmperf_samples_name(&s->samples, names[i].name, names[i].index, error);

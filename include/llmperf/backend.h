@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices that can be measured. A backend is a table of functions; `fake` and (later) `cuda` are
- * built in, `cpu` is a module opened only to measure, so that predicting never loads a BLAS.
+ * Devices that can be measured. A backend is a table of functions; `fake` and `cuda` are built
+ * in, `cpu` is a module opened only to measure, so that predicting never loads a BLAS.
  */
 #ifndef LLMPERF_BACKEND_H
 #define LLMPERF_BACKEND_H
@@ -13,16 +13,22 @@
 extern "C" {
 #endif
 
-#define LLMPERF_BACKEND_ABI 1
+#define LLMPERF_BACKEND_ABI 2
 
 /* What a probe measures beside the operators of a model. */
 typedef enum llmperf_probe_kind {
-    LLMPERF_PROBE_OP,      /* one llmperf_op: gemm, gemv (m = 1), attention, elementwise, gather */
-    LLMPERF_PROBE_READ,    /* stream of loads; bytes = buffer size, counted once */
-    LLMPERF_PROBE_COPY,    /* read and written: bytes counted twice */
-    LLMPERF_PROBE_TRIAD,   /* two reads, one write: bytes counted three times */
-    LLMPERF_PROBE_LAUNCH,  /* an empty launch */
-    LLMPERF_PROBE_FORWARD, /* a whole step: `ops`, each as often as its `repeat` says */
+    LLMPERF_PROBE_OP,     /* one llmperf_op: gemm, gemv (m = 1), attention, elementwise, gather */
+    LLMPERF_PROBE_READ,   /* stream of loads; bytes = buffer size, counted once */
+    LLMPERF_PROBE_WRITE,  /* stream of stores; counted once */
+    LLMPERF_PROBE_COPY,   /* read and written: bytes counted twice */
+    LLMPERF_PROBE_TRIAD,  /* two reads, one write: bytes counted three times */
+    LLMPERF_PROBE_H2D,    /* from pinned memory of the host to the device; bytes = buffer size */
+    LLMPERF_PROBE_D2H,    /* the other way */
+    LLMPERF_PROBE_LAUNCH, /* an empty launch: the device's time from one to the next in a stream */
+    LLMPERF_PROBE_LAUNCH_GRAPH, /* the same inside a recorded graph */
+    LLMPERF_PROBE_LAUNCH_HOST,  /* what the host pays for one */
+    LLMPERF_PROBE_ROUND_TRIP,   /* from the launch until the host knows that it is done */
+    LLMPERF_PROBE_FORWARD,      /* a whole step: `ops`, each as often as its `repeat` says */
     LLMPERF_PROBE_COUNT
 } llmperf_probe_kind;
 
@@ -38,6 +44,8 @@ typedef struct llmperf_probe {
     llmperf_op op; /* PROBE_OP */
     double bytes;  /* streams: size of one buffer */
     bool cold;     /* weights and KV rotate, so that they come from memory, not from a cache */
+    bool best;     /* gemm: the fastest of the library's algorithms, not the one it puts first */
+    bool eager;    /* PROBE_FORWARD: launched one by one, not recorded */
     const llmperf_op *ops; /* PROBE_FORWARD: borrowed for the call */
     int op_count;
 } llmperf_probe;
@@ -85,6 +93,7 @@ enum {
  *   time_op:  runs a probe `count` times and fills seconds[count]; short probes are repeated inside
  *             and divided. Warming up is the caller's business. *ret_flags gets LLMPERF_SAMPLE_
  *             bits. Errors: LLMPERF_E_DEVICE, LLMPERF_E_UNSUPPORTED, LLMPERF_E_MEMORY.
+ *   conditions: clock and power of the last call, 0 = not known; NULL where a backend cannot tell.
  *   close:    ends a handle; NULL is fine.
  */
 typedef struct llmperf_backend {
@@ -96,6 +105,7 @@ typedef struct llmperf_backend {
     llmperf_status (*time_op)(void *handle, const llmperf_probe *probe, int count, double *seconds,
                               unsigned *ret_flags, llmperf_error *error);
     void (*close)(void *handle);
+    void (*conditions)(void *handle, double *ret_clock_hz, double *ret_power_w);
 } llmperf_backend;
 
 /* A module exports a function of this name and type. */
@@ -107,6 +117,9 @@ typedef const llmperf_backend *(*llmperf_backend_entry)(void);
  * are listed in kernels/fake/fake.c and docs/backends.md. Static storage.
  */
 LLMPERF_API const llmperf_backend *llmperf_backend_fake(void);
+
+/* NVIDIA devices, where the build has the backend (LLMPERF_HAVE_CUDA). Static storage. */
+LLMPERF_API const llmperf_backend *llmperf_backend_cuda(void);
 
 #ifdef __cplusplus
 }

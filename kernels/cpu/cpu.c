@@ -293,6 +293,12 @@ static bool supports_op(cpu_device *d, const llmperf_op *op, llmperf_error *erro
 static bool cpu_supports(void *handle, const llmperf_probe *probe, llmperf_error *error)
 {
     cpu_device *d = handle;
+    static const unsigned KNOWN = 1U << LLMPERF_PROBE_OP | 1U << LLMPERF_PROBE_READ |
+                                  1U << LLMPERF_PROBE_COPY | 1U << LLMPERF_PROBE_TRIAD |
+                                  1U << LLMPERF_PROBE_LAUNCH | 1U << LLMPERF_PROBE_FORWARD;
+    if (probe->kind >= LLMPERF_PROBE_COUNT || !(KNOWN >> probe->kind & 1) || probe->best ||
+        probe->eager)
+        return refuse(error, "backend cpu does not measure %s", "this");
     if (start_runtime(d, error) != LLMPERF_OK)
         return false;
     if (probe->kind == LLMPERF_PROBE_OP)
@@ -364,7 +370,7 @@ static void run_once(cpu_device *d, plan *p)
     case LLMPERF_PROBE_FORWARD:
         run_forward(d, p);
         break;
-    case LLMPERF_PROBE_COUNT:
+    default: /* not supported */
         break;
     }
 }
@@ -441,7 +447,7 @@ static llmperf_status prepare(cpu_device *d, plan *p, llmperf_error *error)
         break;
     case LLMPERF_PROBE_LAUNCH:
         return LLMPERF_OK;
-    case LLMPERF_PROBE_COUNT:
+    default:
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cpu: unknown probe");
     }
     p->floats = (size_t)(p->probe->bytes / 4);

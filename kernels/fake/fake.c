@@ -11,6 +11,8 @@
  *   units                               cores
  *   launch                              seconds of an empty launch
  *   stream                              share of the bandwidth that a stream reaches
+ *   link                                bytes/s between host and device
+ *   gpu                                 1: says that it is a GPU, so that a GPU's grid is measured
  *   {gemm,prefill,decode}_{compute,memory,p}, vector_memory
  *                                       shares and norm exponents of the operators (p 0 = max)
  *   serial work                         seconds per k loop of 1024, per work item and unit
@@ -36,7 +38,7 @@ typedef struct roof {
 
 typedef struct fake {
     double peak[LLMPERF_DTYPE_COUNT];
-    double bandwidth, cache_bandwidth, cache, memory, units, launch, stream;
+    double bandwidth, cache_bandwidth, cache, memory, units, launch, stream, link, gpu;
     roof gemm, prefill, decode;
     double vector_memory, serial, work;
     double noise, seed, outliers, outlier_factor, drift, drift_reps;
@@ -61,6 +63,7 @@ static const fake DEFAULTS = {
     .units = 64,
     .launch = 5e-6,
     .stream = 1,
+    .link = 25e9,
     .gemm = {0.85, 0.9, 2},
     .prefill = {0.6, 0.8, 1.25},
     .decode = {0.5, 0.8, 2},
@@ -100,6 +103,8 @@ static const backend_option OPTIONS[] = {
     NUMBER("units", units, 1, 1e9),
     NUMBER("launch", launch, 0, 1),
     NUMBER("stream", stream, 1e-6, 1.5),
+    NUMBER("link", link, 1, 1e18),
+    NUMBER("gpu", gpu, 0, 1),
     NUMBER("gemm_compute", gemm.compute, 1e-6, 1.5),
     NUMBER("gemm_memory", gemm.memory, 1e-6, 1.5),
     NUMBER("gemm_p", gemm.p, 0, 1e3),
@@ -203,12 +208,19 @@ static double clean_seconds(const fake *f, const llmperf_probe *probe, unsigned 
         times = 2;
         break;
     case LLMPERF_PROBE_READ:
+    case LLMPERF_PROBE_WRITE:
         break;
+    case LLMPERF_PROBE_H2D:
+    case LLMPERF_PROBE_D2H:
+        return f->launch + probe->bytes / f->link;
     case LLMPERF_PROBE_FORWARD:
         for (int i = 0; i < probe->op_count; i++)
             sum += probe->ops[i].repeat * op_seconds(f, &probe->ops[i], true, flags);
         return sum;
     case LLMPERF_PROBE_LAUNCH:
+    case LLMPERF_PROBE_LAUNCH_GRAPH:
+    case LLMPERF_PROBE_LAUNCH_HOST:
+    case LLMPERF_PROBE_ROUND_TRIP:
     case LLMPERF_PROBE_COUNT:
         return f->launch;
     }
@@ -259,7 +271,7 @@ static llmperf_status fake_describe(void *handle, llmperf_device *ret_device, ll
     memset(ret_device, 0, sizeof *ret_device);
     snprintf(ret_device->backend, sizeof ret_device->backend, "fake");
     snprintf(ret_device->name, sizeof ret_device->name, "fake");
-    snprintf(ret_device->kind, sizeof ret_device->kind, "accelerator");
+    snprintf(ret_device->kind, sizeof ret_device->kind, f->gpu > 0 ? "gpu" : "accelerator");
     snprintf(ret_device->library, sizeof ret_device->library, "formula");
     snprintf(ret_device->version, sizeof ret_device->version, "1");
     ret_device->simulated = true;
@@ -295,6 +307,10 @@ static bool supports_op(const fake *f, const llmperf_op *op, llmperf_error *erro
 static bool fake_supports(void *handle, const llmperf_probe *probe, llmperf_error *error)
 {
     const fake *f = handle;
+    if (probe->best) {
+        llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend fake has one algorithm alone");
+        return false;
+    }
     if (probe->kind == LLMPERF_PROBE_OP)
         return supports_op(f, &probe->op, error);
     for (int i = 0; probe->kind == LLMPERF_PROBE_FORWARD && i < probe->op_count; i++)
@@ -310,6 +326,9 @@ static double needed_bytes(const llmperf_probe *probe)
     case LLMPERF_PROBE_OP:
         return probe->op.bytes;
     case LLMPERF_PROBE_READ:
+    case LLMPERF_PROBE_WRITE:
+    case LLMPERF_PROBE_H2D:
+    case LLMPERF_PROBE_D2H:
         return probe->bytes;
     case LLMPERF_PROBE_COPY:
         return 2 * probe->bytes;
@@ -320,6 +339,9 @@ static double needed_bytes(const llmperf_probe *probe)
             sum = fmax(sum, probe->ops[i].bytes);
         return sum;
     case LLMPERF_PROBE_LAUNCH:
+    case LLMPERF_PROBE_LAUNCH_GRAPH:
+    case LLMPERF_PROBE_LAUNCH_HOST:
+    case LLMPERF_PROBE_ROUND_TRIP:
     case LLMPERF_PROBE_COUNT:
         break;
     }
