@@ -3,6 +3,7 @@
  * Every kernel of kernels/cuda against double precision, on the CPU shim: sizes that do not divide,
  * outputs poisoned with NaN, threads in three orders. A plain program that speaks TAP.
  *   test_kernels               all cases
+ *   on_device                  the same on a real device (on_device.c in the shim's place)
  *   test_kernels --fails WORD  right if a case whose name begins with WORD fails: for variants of
  *                              the kernels with a planted fault
  */
@@ -152,14 +153,16 @@ static void test_read(void)
     for (uint32_t s = 0; s < STREAM_SIZES; s++) {
         const uint64_t words = STREAM_WORDS[s];
         const uint32_t *data = filled(4 * words, KERNEL_FP32, 3);
-        uint32_t sum = 5, expected = 5;
+        uint32_t *sum = allocate(sizeof *sum), expected = 5;
+        *sum = 5;
         for (uint64_t i = 0; i < 4 * words; i++)
             expected += data[i];
-        kernel_stream_args args = {.a = data, .words = words, .sink = &sum};
+        kernel_stream_args args = {.a = data, .words = words, .sink = sum};
         launch("kernel_read", s % 3 + 1, 1, 1, KERNEL_THREADS, 0, &args, s);
-        if (sum != expected)
-            complain("%llu words: sum %u, expected %u", (unsigned long long)words, sum, expected);
+        if (*sum != expected)
+            complain("%llu words: sum %u, expected %u", (unsigned long long)words, *sum, expected);
         free((void *)data);
+        free(sum);
     }
     end_case("stream read adds every word once");
 }
@@ -192,18 +195,22 @@ static void test_stores(const char *kernel)
 
 static void test_launches(void)
 {
-    uint32_t late = 0, flag = 1;
-    kernel_block_args block = {.flag = &flag, .late = &late, .limit_ns = 50000};
+    uint32_t *late = allocate(sizeof *late), *flag = allocate(sizeof *flag);
+    kernel_block_args block = {.flag = flag, .late = late, .limit_ns = 50000};
+    *late = 0;
+    *flag = 1;
     launch("kernel_empty", 3, 1, 1, KERNEL_THREADS, 0, &(kernel_empty_args){0}, 0);
     launch("kernel_block", 1, 1, 1, 1, 0, &block, 0);
-    if (late != 0)
+    if (*late != 0)
         complain("late although the flag is set");
-    flag = 0;
+    *flag = 0;
     launch("kernel_block", 1, 1, 1, 1, 0, &block, 0);
-    if (late != 1)
+    if (*late != 1)
         complain("not late although the flag never came");
     block.late = NULL;
     launch("kernel_block", 1, 1, 1, 1, 0, &block, 0);
+    free(late);
+    free(flag);
     end_case("block ends with the flag or at its limit");
 }
 
@@ -445,10 +452,9 @@ static void test_gemm_check(uint32_t format, uint32_t out_format)
 {
     enum { COUNT = 9 };
     const uint64_t m = 5, n = 7, k = 1030;
-    double expected[COUNT], found[COUNT], magnitude[COUNT];
-    memset(expected, 0xff, sizeof expected);
-    memset(found, 0xff, sizeof found);
-    memset(magnitude, 0xff, sizeof magnitude);
+    double *expected = poisoned(COUNT * sizeof *expected);
+    double *found = poisoned(COUNT * sizeof *found);
+    double *magnitude = poisoned(COUNT * sizeof *magnitude);
     kernel_check_args args = {
         .a = filled(m * k, format, 1),
         .b = filled(n * k, format, 2),
@@ -475,9 +481,13 @@ static void test_gemm_check(uint32_t format, uint32_t out_format)
     free((void *)args.a);
     free((void *)args.b);
     free((void *)args.d);
+    free(expected);
+    free(found);
+    free(magnitude);
     end_case("gemm_check %s to %s", FORMAT_NAMES[format], FORMAT_NAMES[out_format]);
 }
 
+#ifndef LLMPERF_ON_DEVICE
 /* ---- what the shim itself promises ------------------------------------------------------------------------------ */
 
 static void test_refusals(void)
@@ -517,6 +527,7 @@ static void test_deadlock(void)
         complain("the launch after it: %u", sum);
     end_case("shim ends a deadlock and goes on");
 }
+#endif
 
 /* ---- all of them -------------------------------------------------------------------------------------------------- */
 
@@ -556,8 +567,10 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--fails") == 0)
         fails = argv[2];
+#ifndef LLMPERF_ON_DEVICE
     test_refusals();
     test_deadlock();
+#endif
     for (uint32_t format = KERNEL_FP32; format <= KERNEL_FP4; format++) {
         test_fill(format);
         test_fill_distribution(format);
