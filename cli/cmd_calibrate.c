@@ -241,7 +241,9 @@ static void time_text(double seconds, char *buffer, size_t size)
 
 static void rate_text(double per_s, const char *unit, char *buffer, size_t size)
 {
-    if (per_s >= 1e12)
+    if (per_s >= 1e15)
+        snprintf(buffer, size, "%.3g P%s", per_s / 1e15, unit);
+    else if (per_s >= 1e12)
         snprintf(buffer, size, "%.3g T%s", per_s / 1e12, unit);
     else
         snprintf(buffer, size, "%.3g G%s", per_s / 1e9, unit);

@@ -132,13 +132,10 @@ static llmperf_status cuda_time_op(void *handle, const llmperf_probe *probe, int
     name_probe(d, probe);
     if (status != LLMPERF_OK)
         return status;
-    cuda_moment from = cuda_state_now(d);
     status = cuda_plan_time(d, probe, count, seconds, error);
     if (status != LLMPERF_OK)
         return status;
-    cuda_moment to = cuda_state_now(d);
-    *ret_flags =
-        cuda_state_judge(d, &from, &to) | (fits_cache(d, probe) ? LLMPERF_SAMPLE_CACHED : 0U);
+    *ret_flags = cuda_state_judge(d, count) | (fits_cache(d, probe) ? LLMPERF_SAMPLE_CACHED : 0U);
     return LLMPERF_OK;
 }
 
@@ -204,12 +201,9 @@ static llmperf_status cuda_describe(void *handle, llmperf_device *ret_device, ll
     if (d->has_lt) {
         size_t v = d->lt.cublasLtGetVersion();
         snprintf(device.library, sizeof device.library, "cublaslt");
-        if (v >= 100000) /* 130002 = 13.0.2; before 12: 11805 = 11.8.5 */
-            snprintf(device.version, sizeof device.version, "%zu.%zu.%zu", v / 10000, v / 100 % 100,
-                     v % 100);
-        else
-            snprintf(device.version, sizeof device.version, "%zu.%zu.%zu", v / 1000, v / 100 % 10,
-                     v % 100);
+        /* 130002 = 13.0.2 */
+        snprintf(device.version, sizeof device.version, "%zu.%zu.%zu", v / 10000, v / 100 % 100,
+                 v % 100);
     } else {
         llmperf_note(&device.notes, "%s", d->no_lt);
     }

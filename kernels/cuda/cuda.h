@@ -59,6 +59,7 @@ typedef struct cuda_facts {
 
 /* What NVML says at a moment; -1 = not told. */
 typedef struct cuda_moment {
+    double at_s;
     double clock_hz, memory_clock_hz, power_w, celsius;
     int64_t reasons;   /* bits of NVML_REASON_ */
     int64_t processes; /* computing on the device, ours included */
@@ -103,6 +104,7 @@ typedef struct cuda_device {
     char rejected_why[LLMPERF_TEXT_MAX];
     double settle_from_w, settle_to_w, settle_clock_hz, settle_took_s;
     cuda_moment last;
+    unsigned last_flags;
 } cuda_device;
 
 /* A driver's answer as a status: 0 is LLMPERF_OK, else LLMPERF_E_MEMORY or LLMPERF_E_DEVICE with
@@ -154,8 +156,8 @@ llmperf_status cuda_time(cuda_device *d, cuda_work work, void *context, int time
 
 void cuda_state_find(cuda_device *d);
 cuda_moment cuda_state_now(const cuda_device *d);
-/* LLMPERF_SAMPLE_ flags of what ran between two moments; counts it in `d`. */
-unsigned cuda_state_judge(cuda_device *d, const cuda_moment *from, const cuda_moment *to);
+/* LLMPERF_SAMPLE_ flags of `count` repetitions that have just run; remembers them in `d`. */
+unsigned cuda_state_judge(cuda_device *d, int count);
 void cuda_state_describe(const cuda_device *d, llmperf_device *device);
 
 /* ---- gemm.c: cuBLASLt -------------------------------------------------------------------------- */

@@ -58,6 +58,9 @@ llmperf_status cuda_check(cuda_device *d, cu_result result, const char *call, ll
     if (result == CU_OUT_OF_MEMORY)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "cuda: out of device memory: %s says %s%s",
                             call, name, while_doing);
+    if (result == CU_NOT_SUPPORTED || result == CU_NOT_PERMITTED)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "cuda: %s says %s%s", call, name,
+                            while_doing);
     if (is_sticky(result) && !d->broken) {
         d->broken = true;
         snprintf(d->broken_by, sizeof d->broken_by, "%s says %s%s", call, name, while_doing);

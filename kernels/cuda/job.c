@@ -25,15 +25,15 @@ static bool refuse(llmperf_error *error, const char *format, const char *what)
     return false;
 }
 
-/* Formats in which elementwise passes compute; KERNEL_ or -1. */
+/* Formats of attention; of passes, which say in what they compute (fp32), not how values lie:
+ * activations of 16 bit. KERNEL_ or -1. */
 static int vector_format(const llmperf_op *op)
 {
     switch (op->dtype) {
-    case LLMPERF_DTYPE_FP32:
-    case LLMPERF_DTYPE_TF32:
-        return KERNEL_FP32;
     case LLMPERF_DTYPE_FP16:
         return KERNEL_FP16;
+    case LLMPERF_DTYPE_FP32:
+        return op->kind == LLMPERF_KIND_ATTENTION ? KERNEL_FP32 : KERNEL_BF16;
     case LLMPERF_DTYPE_BF16:
     case LLMPERF_DTYPE_NONE:
         return KERNEL_BF16;
@@ -51,8 +51,7 @@ bool cuda_job_supports(cuda_device *d, const llmperf_op *op, llmperf_error *erro
         return cuda_attention_supports(d, op, error);
     case LLMPERF_KIND_ELEMENTWISE:
         if (vector_format(op) < 0)
-            return refuse(error,
-                          "backend cuda: elementwise passes run in fp32, fp16 and bf16, not %s",
+            return refuse(error, "backend cuda: elementwise passes compute in fp32 alone, not %s",
                           llmperf_dtype_name((llmperf_dtype)op->dtype));
         return true;
     case LLMPERF_KIND_GATHER:

@@ -9,8 +9,11 @@
 
 #include "cuda.h"
 
+static const double READ_EVERY_S = 0.05;
+
 enum {
     PROCESSES_MAX = 64,
+    READ_COUNT = 5, /* measurements of so many repetitions have a reading of their own */
     /* what slows a device below what it does on its own power and cooling */
     THROTTLING = NVML_REASON_HW_SLOWDOWN | NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL |
                  NVML_REASON_POWER_BRAKE,
@@ -73,6 +76,7 @@ static int64_t read_processes(const cuda_device *d)
 cuda_moment cuda_state_now(const cuda_device *d)
 {
     return (cuda_moment){
+        .at_s = cuda_now_s(),
         .clock_hz = read_which(d, d->nvml.nvmlDeviceGetClockInfo, NVML_CLOCK_SM, 1e6),
         .memory_clock_hz = read_which(d, d->nvml.nvmlDeviceGetClockInfo, NVML_CLOCK_MEMORY, 1e6),
         .power_w = read_one(d, d->nvml.nvmlDeviceGetPowerUsage, 1e-3),
@@ -90,20 +94,27 @@ static int64_t others_of(const cuda_device *d, const cuda_moment *m)
     return m->processes > ours ? m->processes - ours : 0;
 }
 
-/* A device at its power limit is as it always is under load: counted and said, not flagged. */
-unsigned cuda_state_judge(cuda_device *d, const cuda_moment *from, const cuda_moment *to)
+/* A device at its power limit is as it always is under load: counted and said, not flagged. The
+ * moment before is the one after the last measurement; asking takes milliseconds on some drivers, so
+ * that short warm-up calls share an answer. */
+unsigned cuda_state_judge(cuda_device *d, int count)
 {
-    int64_t reasons = (from->reasons > 0 ? from->reasons : 0) | (to->reasons > 0 ? to->reasons : 0);
+    const cuda_moment from = d->last;
+    if (count < READ_COUNT && from.at_s > 0 && cuda_now_s() - from.at_s < READ_EVERY_S)
+        return d->last_flags;
+    const cuda_moment to = cuda_state_now(d);
+    int64_t reasons = (from.reasons > 0 ? from.reasons : 0) | (to.reasons > 0 ? to.reasons : 0);
     unsigned flags = 0;
     if (reasons & THROTTLING)
         flags |= LLMPERF_SAMPLE_THROTTLED;
-    if (others_of(d, from) > 0 || others_of(d, to) > 0)
+    if (others_of(d, &from) > 0 || others_of(d, &to) > 0)
         flags |= LLMPERF_SAMPLE_CONTENDED;
     d->capped += (reasons & NVML_REASON_POWER_CAP) != 0;
     d->throttled += (flags & LLMPERF_SAMPLE_THROTTLED) != 0;
     d->contended += (flags & LLMPERF_SAMPLE_CONTENDED) != 0;
     d->judged++;
-    d->last = *to;
+    d->last = to;
+    d->last_flags = flags;
     return flags;
 }
 
