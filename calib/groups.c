@@ -190,7 +190,7 @@ static double reused_bytes(const llmperf_sample *s)
     }
 }
 
-static bool is_cold(const llmperf_sample *s, const llmperf_hw *hw)
+bool llmperf_sample_is_cold(const llmperf_sample *s, const llmperf_hw *hw)
 {
     if (s->place == LLMPERF_PLACE_WARM || (s->flags & LLMPERF_SAMPLE_CACHED))
         return false;
@@ -300,7 +300,7 @@ static bool file_sample(grouping *g, const llmperf_sample *s)
         own->windowed++;
         return true;
     }
-    if (!is_cold(s, g->hw)) {
+    if (!llmperf_sample_is_cold(s, g->hw)) {
         own->warm++;
         return true;
     }

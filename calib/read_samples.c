@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "llmperf/samples.h"
-#include "source.h"
+#include "readers.h"
 
 enum {
     LIBRARIES_MAX = 16,
@@ -722,6 +722,32 @@ static double copies_of(const char *library)
     return strcmp(library, "trtllm") == 0 ? 1 : 6;
 }
 
+/* A column of times of one library: t_vllm. */
+static bool is_wide(const char *name)
+{
+    return column_of(name) == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2] &&
+           strcmp(name, "t_mean_us") != 0 && strcmp(name, "t_max_us") != 0;
+}
+
+/* Headers of collections that are known, though their rows are no operator samples. */
+static bool is_known_refused(const bool has[C_COUNT])
+{
+    return has[C_GROUPED] || has[C_ITERATION] || has[C_SKEW] || has[C_ROUTED];
+}
+
+bool samples_match(const results *from, char *const *cell, int count)
+{
+    bool has[C_COUNT + 1] = {false}, wide = false;
+    for (int i = 0; i < count; i++) {
+        const char *ours = results_renamed(from, cell[i]);
+        const char *name = ours ? ours : cell[i];
+        has[column_of(name)] = true;
+        wide |= is_wide(name);
+    }
+    return is_known_refused(has) || ((has[C_TIME_S] || has[C_TIME_US] || wide) &&
+                                     (has[C_OP] || has[C_LAYER] || has[C_CHUNK]));
+}
+
 static llmperf_status read_header(reader *r, char **cell, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -729,9 +755,7 @@ static llmperf_status read_header(reader *r, char **cell, int count)
         if (!name)
             name = cell[i];
         int c = (int)column_of(name);
-        bool wide = c == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2] &&
-                    strcmp(name, "t_mean_us") != 0 && strcmp(name, "t_max_us") != 0;
-        if (wide && r->library_count < LIBRARIES_MAX) {
+        if (is_wide(name) && r->library_count < LIBRARIES_MAX) {
             llmperf_status status =
                 llmperf_samples_name(r->samples, name + 2, &r->library[r->library_count], r->error);
             if (status != LLMPERF_OK)
@@ -749,7 +773,7 @@ static llmperf_status read_header(reader *r, char **cell, int count)
     }
     r->cell_count = count;
     r->has_header = true;
-    bool refused = r->has[C_GROUPED] || r->has[C_ITERATION] || r->has[C_SKEW] || r->has[C_ROUTED];
+    bool refused = is_known_refused(r->has);
     if (!r->has[C_TIME_S] && !r->has[C_TIME_US] && r->library_count == 0 && !refused)
         return llmperf_fail(r->error, LLMPERF_E_SPEC,
                             "%s:%lld: no column of times; time_s, time_us or t_LIBRARY (also by "

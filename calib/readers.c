@@ -210,7 +210,6 @@ llmperf_status llmperf_results_are_samples(const char *path, const llmperf_runs_
 {
     source from;
     char *cell[SOURCE_CELLS_MAX];
-    bool timed = false, op = false;
     llmperf_status status = source_open(&from, path, error);
     if (status != LLMPERF_OK)
         return status;
@@ -218,15 +217,7 @@ llmperf_status llmperf_results_are_samples(const char *path, const llmperf_runs_
     char *line = header_line(&from);
     int count =
         line && !from.too_long && line[0] != '{' && line[0] != '[' ? source_cells(line, cell) : 0;
-    for (int i = 0; i < count; i++) {
-        const char *ours = results_renamed(&r, cell[i]);
-        const char *name = ours ? ours : cell[i];
-        timed |= strcmp(name, "time_s") == 0 || strcmp(name, "time_us") == 0 ||
-                 strncmp(name, "t_", 2) == 0;
-        op |= strcmp(name, "op") == 0 || strcmp(name, "layer") == 0 ||
-              strcmp(name, "prefill_chunk") == 0;
-    }
-    bool samples = timed && op && !(count > 0 && csv_format_of(&r, cell, count));
+    bool samples = count > 0 && samples_match(&r, cell, count);
     status = source_status(&from, error);
     source_close(&from);
     if (status == LLMPERF_OK)

@@ -54,6 +54,9 @@ typedef struct csv_format {
     llmperf_status (*read)(results *r, char *const *header, int count);
 } csv_format;
 
+/* Does a header belong to samples of operators? (read_samples.c) */
+bool samples_match(const results *r, char *const *cell, int count);
+
 extern const csv_format END_TO_END_CSV, LLAMA_BENCH_CSV;
 
 #endif

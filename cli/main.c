@@ -14,7 +14,7 @@ static const option_command *const COMMANDS[] = {
     &COMMAND_PREDICT,   &COMMAND_LAYERS,  &COMMAND_EXPLAIN, &COMMAND_SWEEP,
     &COMMAND_PLOT,      &COMMAND_SPECS,
 #ifdef LLMPERF_HAVE_CALIB
-    &COMMAND_CALIBRATE, &COMMAND_DEVICES, &COMMAND_FIT,     &COMMAND_VALIDATE,
+    &COMMAND_CALIBRATE, &COMMAND_DEVICES, &COMMAND_FIT,     &COMMAND_VALIDATE, &COMMAND_COMPARE,
 #endif
 };
 
@@ -41,8 +41,8 @@ static int unknown_command(const char *name)
     const char *words[COMMAND_COUNT + 1];
     llmperf_error error = {0};
 #ifndef LLMPERF_HAVE_CALIB
-    static const char *const ABSENT[] = {"fit", "calibrate", "devices", "validate"};
-    for (int i = 0; i < 4; i++)
+    static const char *const ABSENT[] = {"fit", "calibrate", "devices", "validate", "compare"};
+    for (int i = 0; i < 5; i++)
         if (strcmp(name, ABSENT[i]) == 0)
             return common_report(llmperf_fail(&error, LLMPERF_E_UNSUPPORTED,
                                               "this build has no '%s': it was made without GSL "

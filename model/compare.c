@@ -10,6 +10,12 @@
 #include "page.h"
 #include "sink.h"
 
+enum {
+    ROWS_WHOLE = 60, /* of a table for people; longer ones are thinned to ROWS_SHOWN */
+    ROWS_SHOWN = 40,
+    REASONS_MAX = 40,
+};
+
 /* Room for one more of `size` bytes behind `count`; NULL when there is no memory. */
 static void *grown(void *items, int count, int *capacity, size_t size)
 {
@@ -91,7 +97,7 @@ llmperf_status llmperf_compare_summarise(const llmperf_comparison *comparison, c
         return LLMPERF_OK;
     }
     qsort(values, (size_t)s.n, sizeof *values, by_value);
-    double factor = quantile(values, s.n, 0.5);
+    double factor = s.constant_factor = quantile(values, s.n, 0.5);
     int at = 0;
     for (int i = 0; i < comparison->row_count; i++) {
         const llmperf_compare_row *row = &comparison->row[i];
@@ -115,24 +121,115 @@ llmperf_status llmperf_compare_summarise(const llmperf_comparison *comparison, c
     return LLMPERF_OK;
 }
 
-/* Is this row the first of its group? Groups are written in the order of their first rows. */
-static bool begins_group(const llmperf_comparison *comparison, int at)
+/* The groups, by their first rows and in that order. */
+typedef struct groups {
+    int count;
+    int *first;
+    llmperf_compare_summary *summary;
+} groups;
+
+static void free_groups(groups *g)
 {
-    for (int i = 0; i < at; i++)
-        if (strcmp(comparison->row[i].group, comparison->row[at].group) == 0)
-            return false;
-    return true;
+    free(g->first);
+    free(g->summary);
+    *g = (groups){0};
+}
+
+static int find_group(const groups *g, const llmperf_comparison *c, const char *name)
+{
+    for (int k = g->count - 1; k >= 0; k--) /* neighbours are alike */
+        if (strcmp(c->row[g->first[k]].group, name) == 0)
+            return k;
+    return -1;
+}
+
+static llmperf_status find_groups(const llmperf_comparison *c, groups *ret, llmperf_error *error)
+{
+    groups g = {.first = malloc(sizeof *g.first * (size_t)(c->row_count + 1))};
+    llmperf_status status = LLMPERF_OK;
+    for (int i = 0; i < c->row_count && g.first; i++)
+        if (find_group(&g, c, c->row[i].group) < 0)
+            g.first[g.count++] = i;
+    g.summary = malloc(sizeof *g.summary * (size_t)(g.count + 1));
+    if (!g.first || !g.summary)
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    for (int k = 0; k < g.count && status == LLMPERF_OK; k++)
+        status = llmperf_compare_summarise(c, c->row[g.first[k]].group, &g.summary[k], error);
+    if (status == LLMPERF_OK) /* behind them: all rows */
+        status = llmperf_compare_summarise(c, NULL, &g.summary[g.count], error);
+    if (status == LLMPERF_OK)
+        *ret = g;
+    else
+        free_groups(&g);
+    return status;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------ */
 
-static void put_row(sink *s, const llmperf_compare_row *row)
+static const char *kind_name(llmperf_run_kind kind)
+{
+    return kind == LLMPERF_RUN_SERVING   ? "serving"
+           : kind == LLMPERF_RUN_OFFLINE ? "offline_max"
+                                         : "static";
+}
+
+static void put_count(sink *s, const char *key, int64_t count)
+{
+    if (count > 0)
+        sink_integer(s, key, count);
+    else
+        sink_null(s, key);
+}
+
+static void put_amount(sink *s, const char *key, double amount, bool known)
+{
+    if (known)
+        sink_number(s, key, amount);
+    else
+        sink_null(s, key);
+}
+
+static void put_word(sink *s, const char *key, const char *word)
+{
+    sink_text(s, key, word[0] ? word : NULL);
+}
+
+/* The columns of end-to-end CSV. */
+static void put_run(sink *s, const llmperf_run *run)
+{
+    put_word(s, "source", run->source);
+    put_word(s, "engine", run->engine);
+    put_word(s, "engine_version", run->engine_version);
+    put_word(s, "gpu", run->gpu);
+    put_count(s, "gpu_count", run->devices);
+    put_count(s, "tp", run->tp);
+    put_count(s, "pp", run->pp);
+    put_count(s, "ep", run->ep);
+    put_count(s, "dp", run->dp);
+    put_word(s, "model", run->model);
+    put_word(s, "weight_dtype", run->weight_dtype);
+    put_word(s, "act_dtype", run->act_dtype);
+    put_word(s, "kv_dtype", run->kv_dtype);
+    put_count(s, "batch", run->batch);
+    put_amount(s, "input_len", run->prompt, run->prompt > 0 || run->has_depth);
+    put_amount(s, "output_len", run->generate, run->generate > 0);
+    put_amount(s, "depth", run->depth, run->has_depth);
+    put_amount(s, "rate_per_s", run->rate_per_s, run->rate_per_s > 0);
+    put_count(s, "requests", run->requests);
+    sink_text(s, "kind", kind_name(run->kind));
+    put_amount(s, "spread", run->spread, run->spread > 0);
+    put_count(s, "layers", run->shape.layers);
+    put_count(s, "hidden", run->shape.hidden);
+    put_count(s, "heads", run->shape.heads);
+    put_count(s, "kv_heads", run->shape.kv_heads);
+    put_count(s, "ffn", run->shape.ffn);
+    put_count(s, "vocab", run->shape.vocab);
+}
+
+static void put_row(sink *s, const llmperf_compare_row *row, double constant_factor)
 {
     sink_text(s, "file", row->file[0] ? row->file : NULL);
-    if (row->line > 0)
-        sink_integer(s, "line", row->line);
-    else
-        sink_null(s, "line");
+    put_count(s, "line", row->line);
     sink_text(s, "label", row->label);
     sink_text(s, "group", row->group);
     sink_text(s, "metric", row->metric);
@@ -144,7 +241,10 @@ static void put_row(sink *s, const llmperf_compare_row *row)
     sink_text(s, "kind", llmperf_estimate_kind_name(row->kind));
     sink_end_object(s);
     sink_number(s, "roofline", row->roofline);
+    sink_number(s, "constant", constant_factor * row->roofline);
     sink_number(s, "error_frac", row->predicted.value / row->measured - 1);
+    if (row->has_run)
+        put_run(s, &row->run);
 }
 
 static void put_summary(sink *s, const llmperf_compare_summary *m)
@@ -162,63 +262,57 @@ static void put_summary(sink *s, const llmperf_compare_summary *m)
     sink_end_object(s);
 }
 
-static llmperf_status record(FILE *out, bool csv, const llmperf_comparison *c, llmperf_error *error)
+static double factor_of(const groups *g, const llmperf_comparison *c, int row)
 {
-    sink s;
-    llmperf_compare_summary summary;
-    llmperf_status status = LLMPERF_OK;
-    sink_open(&s, out, csv);
-    if (csv) {
-        for (int i = 0; i < c->row_count; i++) {
-            sink_begin_row(&s);
-            put_row(&s, &c->row[i]);
-            sink_end_row(&s);
-        }
-        return sink_close(&s, error);
-    }
-    sink_begin_object(&s, NULL);
-    sink_text(&s, "llmperf", llmperf_version());
-    sink_integer(&s, "schema", LLMPERF_JSON_SCHEMA);
-    sink_begin_array(&s, "rows");
+    return g->summary[find_group(g, c, c->row[row].group)].constant_factor;
+}
+
+static void put_skipped(sink *s, const llmperf_compare_skip *skip)
+{
+    sink_begin_object(s, NULL);
+    sink_text(s, "file", skip->file[0] ? skip->file : NULL);
+    put_count(s, "line", skip->line);
+    sink_text(s, "label", skip->label);
+    sink_text(s, "why", skip->why);
+    sink_end_object(s);
+}
+
+static void record_csv(sink *s, const llmperf_comparison *c, const groups *g)
+{
     for (int i = 0; i < c->row_count; i++) {
-        sink_begin_object(&s, NULL);
-        put_row(&s, &c->row[i]);
-        sink_end_object(&s);
+        sink_begin_row(s);
+        put_row(s, &c->row[i], factor_of(g, c, i));
+        sink_end_row(s);
     }
-    sink_end_array(&s);
-    sink_begin_array(&s, "skipped");
-    for (int i = 0; i < c->skip_count; i++) {
-        sink_begin_object(&s, NULL);
-        sink_text(&s, "file", c->skip[i].file[0] ? c->skip[i].file : NULL);
-        if (c->skip[i].line > 0)
-            sink_integer(&s, "line", c->skip[i].line);
-        else
-            sink_null(&s, "line");
-        sink_text(&s, "label", c->skip[i].label);
-        sink_text(&s, "why", c->skip[i].why);
-        sink_end_object(&s);
+}
+
+static void record_json(sink *s, const llmperf_comparison *c, const groups *g)
+{
+    sink_begin_object(s, NULL);
+    sink_text(s, "llmperf", llmperf_version());
+    sink_integer(s, "schema", LLMPERF_JSON_SCHEMA);
+    sink_begin_array(s, "rows");
+    for (int i = 0; i < c->row_count; i++) {
+        sink_begin_object(s, NULL);
+        put_row(s, &c->row[i], factor_of(g, c, i));
+        sink_end_object(s);
     }
-    sink_end_array(&s);
-    sink_begin_array(&s, "summary");
-    for (int i = 0; i < c->row_count && status == LLMPERF_OK; i++)
-        if (begins_group(c, i)) {
-            status = llmperf_compare_summarise(c, c->row[i].group, &summary, error);
-            put_summary(&s, &summary);
-        }
-    if (status == LLMPERF_OK && c->row_count > 0) {
-        status = llmperf_compare_summarise(c, NULL, &summary, error);
-        put_summary(&s, &summary);
-    }
-    sink_end_array(&s);
-    sink_begin_array(&s, "notes");
+    sink_end_array(s);
+    sink_begin_array(s, "skipped");
+    for (int i = 0; i < c->skip_count; i++)
+        put_skipped(s, &c->skip[i]);
+    sink_end_array(s);
+    sink_begin_array(s, "summary");
+    for (int k = 0; k <= g->count && c->row_count > 0; k++)
+        put_summary(s, &g->summary[k]);
+    sink_end_array(s);
+    sink_begin_array(s, "notes");
     for (int i = 0; i < c->notes.count; i++)
-        sink_text(&s, NULL, c->notes.text[i]);
-    sink_end_array(&s);
-    sink_begin_array(&s, "not_modelled");
-    sink_end_array(&s);
-    sink_end_object(&s);
-    llmperf_status closed = sink_close(&s, error);
-    return status == LLMPERF_OK ? closed : status;
+        sink_text(s, NULL, c->notes.text[i]);
+    sink_end_array(s);
+    sink_begin_array(s, "not_modelled");
+    sink_end_array(s);
+    sink_end_object(s);
 }
 
 static bool is_time(const char *metric)
@@ -229,7 +323,11 @@ static bool is_time(const char *metric)
 
 static char *human_metric(const char *metric, double value, char *buffer)
 {
-    return is_time(metric) ? human_time(value, buffer) : human_number(value, buffer);
+    if (is_time(metric))
+        return human_time(value, buffer);
+    if (strcmp(metric, "memory_bytes") == 0)
+        return human_bytes(value, buffer);
+    return value < 1000 ? human_number(value, buffer) : human_count(value, buffer);
 }
 
 static char *percent(double fraction, bool sign, char *buffer)
@@ -238,62 +336,119 @@ static char *percent(double fraction, bool sign, char *buffer)
     return buffer;
 }
 
+static void page_one_row(page *p, const llmperf_compare_row *r)
+{
+    char a[HUMAN_MAX], b[HUMAN_MAX], low[HUMAN_MAX], high[HUMAN_MAX], e[HUMAN_MAX], f[HUMAN_MAX],
+        interval[2 * HUMAN_MAX + 8];
+    snprintf(interval, sizeof interval, "%s - %s", human_metric(r->metric, r->predicted.low, low),
+             human_metric(r->metric, r->predicted.high, high));
+    const char *cells[] = {r->label,
+                           human_metric(r->metric, r->measured, a),
+                           human_metric(r->metric, r->predicted.value, b),
+                           interval,
+                           percent(r->predicted.value / r->measured - 1, true, e),
+                           percent(r->roofline / r->measured - 1, true, f)};
+    page_row(p, cells);
+}
+
+/* Rows of a long table are taken at equal steps, first and last among them. */
 static void page_rows(page *p, const llmperf_comparison *c)
 {
     static const char *const headings[] = {"",          ">measured", ">predicted",
                                            ">interval", ">error",    ">roofline"};
+    int shown = c->row_count <= ROWS_WHOLE ? c->row_count : ROWS_SHOWN;
+    if (shown == 0)
+        return;
+    page_gap(p);
     page_table(p, 6, headings);
-    for (int i = 0; i < c->row_count; i++) {
-        const llmperf_compare_row *r = &c->row[i];
-        char a[HUMAN_MAX], b[HUMAN_MAX], low[HUMAN_MAX], high[HUMAN_MAX], e[HUMAN_MAX],
-            f[HUMAN_MAX], interval[2 * HUMAN_MAX + 8];
-        snprintf(interval, sizeof interval, "%s - %s",
-                 human_metric(r->metric, r->predicted.low, low),
-                 human_metric(r->metric, r->predicted.high, high));
-        const char *cells[] = {r->label,
-                               human_metric(r->metric, r->measured, a),
-                               human_metric(r->metric, r->predicted.value, b),
-                               interval,
-                               percent(r->predicted.value / r->measured - 1, true, e),
-                               percent(r->roofline / r->measured - 1, true, f)};
+    for (int i = 0; i < shown; i++) {
+        int64_t at = shown == 1 ? 0 : (int64_t)i * (c->row_count - 1) / (shown - 1);
+        page_one_row(p, &c->row[at]);
+    }
+    page_end_table(p);
+    if (shown < c->row_count)
+        page_paragraph(p, 2, "%d of %d rows are shown; --format csv or json has all.", shown,
+                       c->row_count);
+}
+
+static void page_summary(page *p, const llmperf_comparison *c, const groups *g)
+{
+    static const char *const headings[] = {"errors by group", ">n",        ">mean",
+                                           ">median",         ">90 %",     ">bias",
+                                           ">covered",        ">roofline", ">constant"};
+    if (c->row_count == 0)
+        return;
+    page_gap(p);
+    page_table(p, 9, headings);
+    for (int k = 0; k <= g->count; k++) {
+        const llmperf_compare_summary *m = &g->summary[k];
+        char n[HUMAN_MAX], mean[HUMAN_MAX], median[HUMAN_MAX], p90[HUMAN_MAX], bias[HUMAN_MAX],
+            covered[HUMAN_MAX], roofline[HUMAN_MAX], constant[HUMAN_MAX];
+        if (k == g->count && g->count < 2)
+            break;
+        const char *cells[] = {m->group,
+                               human_count(m->n, n),
+                               percent(m->mape_frac, false, mean),
+                               percent(m->median_frac, false, median),
+                               percent(m->p90_frac, false, p90),
+                               percent(m->bias_frac, true, bias),
+                               percent(m->coverage_frac, false, covered),
+                               percent(m->roofline_mape_frac, false, roofline),
+                               percent(m->constant_mape_frac, false, constant)};
         page_row(p, cells);
     }
     page_end_table(p);
 }
 
-static llmperf_status page_summary(page *p, const llmperf_comparison *c, llmperf_error *error)
+/* Rows that are left out for the same reason as row `at`; 0 when it is not the first of them. */
+static int count_alike(const llmperf_comparison *c, int at)
 {
-    static const char *const headings[] = {"errors by group", ">n",        ">mean",
-                                           ">median",         ">90 %",     ">bias",
-                                           ">covered",        ">roofline", ">constant"};
-    llmperf_status status = LLMPERF_OK;
-    int groups = 0;
-    page_gap(p);
-    page_table(p, 9, headings);
-    for (int i = 0; i <= c->row_count && status == LLMPERF_OK; i++) {
-        bool all = i == c->row_count;
-        if (!all && !begins_group(c, i))
-            continue;
-        if (all && groups < 2)
-            break;
-        groups++;
-        llmperf_compare_summary m = {0};
-        status = llmperf_compare_summarise(c, all ? NULL : c->row[i].group, &m, error);
-        char n[HUMAN_MAX], mean[HUMAN_MAX], median[HUMAN_MAX], p90[HUMAN_MAX], bias[HUMAN_MAX],
-            covered[HUMAN_MAX], roofline[HUMAN_MAX], constant[HUMAN_MAX];
-        const char *cells[] = {m.group,
-                               human_count(m.n, n),
-                               percent(m.mape_frac, false, mean),
-                               percent(m.median_frac, false, median),
-                               percent(m.p90_frac, false, p90),
-                               percent(m.bias_frac, true, bias),
-                               percent(m.coverage_frac, false, covered),
-                               percent(m.roofline_mape_frac, false, roofline),
-                               percent(m.constant_mape_frac, false, constant)};
-        page_row(p, cells);
+    int alike = 0;
+    for (int i = 0; i < at; i++)
+        if (strcmp(c->skip[i].why, c->skip[at].why) == 0)
+            return 0;
+    for (int i = at; i < c->skip_count; i++)
+        alike += strcmp(c->skip[i].why, c->skip[at].why) == 0;
+    return alike;
+}
+
+/* One line for each reason, with the first place that it was found at. */
+static void page_skipped(page *p, const llmperf_comparison *c)
+{
+    int said = 0;
+    for (int i = 0; i < c->skip_count && said < REASONS_MAX; i++) {
+        const llmperf_compare_skip *skip = &c->skip[i];
+        char place[LLMPERF_NAME_MAX + 48] = "";
+        int alike = count_alike(c, i);
+        said += alike > 0;
+        if (skip->file[0] && skip->line > 0)
+            snprintf(place, sizeof place, " (%s:%lld%s)", skip->file, (long long)skip->line,
+                     alike > 1 ? ", the first" : "");
+        if (alike > 1)
+            page_paragraph(p, 2, "Skipped %d rows: %s%s.", alike, skip->why, place);
+        else if (alike == 1)
+            page_paragraph(p, 2, "Skipped%s%s: %s%s.", skip->label[0] ? " " : "", skip->label,
+                           skip->why, place);
     }
-    page_end_table(p);
-    return status;
+    if (said == REASONS_MAX)
+        page_paragraph(p, 2, "Further reasons are in --format json.");
+}
+
+static llmperf_status write_page(FILE *out, bool md, const llmperf_comparison *c, const groups *g,
+                                 const char *title, const llmperf_text_style *style,
+                                 llmperf_error *error)
+{
+    page p;
+    page_open(&p, out, md, style && style->color);
+    page_title(&p, "%s", title);
+    page_rows(&p, c);
+    page_summary(&p, c, g);
+    if (c->skip_count + c->notes.count > 0)
+        page_gap(&p);
+    page_skipped(&p, c);
+    for (int i = 0; i < c->notes.count; i++)
+        page_paragraph(&p, 2, "Note: %s.", c->notes.text[i]);
+    return page_close(&p, error);
 }
 
 llmperf_status llmperf_write_comparison(FILE *out, const char *format, const llmperf_comparison *c,
@@ -302,24 +457,25 @@ llmperf_status llmperf_write_comparison(FILE *out, const char *format, const llm
 {
     bool csv = format && strcmp(format, "csv") == 0, json = format && strcmp(format, "json") == 0;
     bool md = format && strcmp(format, "md") == 0;
+    groups g;
     if (format && !csv && !json && !md && strcmp(format, "text") != 0)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "format '%s' is not known here; text, json, csv, md are allowed",
                             format);
-    if (csv || json)
-        return record(out, csv, c, error);
-    page p;
-    page_open(&p, out, md, style && style->color);
-    page_title(&p, "%s", title);
-    page_gap(&p);
-    page_rows(&p, c);
-    llmperf_status status = page_summary(&p, c, error);
-    if (c->skip_count + c->notes.count > 0)
-        page_gap(&p);
-    for (int i = 0; i < c->skip_count; i++)
-        page_paragraph(&p, 2, "Skipped %s: %s", c->skip[i].label, c->skip[i].why);
-    for (int i = 0; i < c->notes.count; i++)
-        page_paragraph(&p, 2, "Note: %s.", c->notes.text[i]);
-    llmperf_status closed = page_close(&p, error);
-    return status == LLMPERF_OK ? closed : status;
+    llmperf_status status = find_groups(c, &g, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (csv || json) {
+        sink s;
+        sink_open(&s, out, csv);
+        if (csv)
+            record_csv(&s, c, &g);
+        else
+            record_json(&s, c, &g);
+        status = sink_close(&s, error);
+    } else {
+        status = write_page(out, md, c, &g, title, style, error);
+    }
+    free_groups(&g);
+    return status;
 }

@@ -62,10 +62,11 @@ llmperf_status llmperf_run_workload(const llmperf_run *run, const llmperf_worklo
                             "more than 2^30 tokens or sequences are not predicted");
     if (prompt < 1 && (is_prefill(run) || !run->has_depth))
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no prompt");
-    if (run->batch < 1 || (generate < 1 && !is_prefill(run)))
+    bool chosen = run->batch < 1 && run->kind == LLMPERF_RUN_OFFLINE; /* by the engine */
+    if ((run->batch < 1 && !chosen) || (generate < 1 && !is_prefill(run)))
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no %s",
                             run->batch < 1 ? "batch" : "generated tokens");
-    w.batch = run->batch;
+    w.batch = chosen ? 1 : run->batch;
     w.prompt = prompt < 1 ? 1 : (int64_t)prompt;
     w.generate = generate < 1 ? 1 : (int64_t)generate;
     w.cached = run->prompt >= 0.5 ? (int64_t)prompt - (int64_t)round(run->prompt) : 0;

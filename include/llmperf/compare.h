@@ -9,23 +9,28 @@
 #include <stdio.h>
 
 #include "llmperf/report.h"
+#include "llmperf/runs.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define LLMPERF_GROUP_MAX 224
 
 /* One measurement and its prediction, in SI units. */
 typedef struct llmperf_compare_row {
     char file[LLMPERF_NAME_MAX]; /* where the measurement comes from; "" = this device */
     int64_t line;                /* 0 = none */
     char label[LLMPERF_NAME_MAX];
-    char group[48];
-    char metric[32]; /* "time_s", "tokens_per_s" ... */
+    char group[LLMPERF_GROUP_MAX];
+    char metric[32]; /* "time_s", "decode_tokens_per_s" ... */
     double measured;
     llmperf_estimate predicted;
     llmperf_estimate_kind kind;
     double roofline; /* what the datasheet alone says */
     unsigned flags;  /* LLMPERF_SAMPLE_ bits of the measurement */
+    bool has_run;
+    llmperf_run run; /* of an engine: what was run, with what the user added */
 } llmperf_compare_row;
 
 /* A measurement that has no prediction, and why. */
@@ -59,10 +64,11 @@ LLMPERF_API void llmperf_comparison_free(llmperf_comparison *comparison);
  *             what a single efficiency could do
  */
 typedef struct llmperf_compare_summary {
-    char group[48];
+    char group[LLMPERF_GROUP_MAX];
     int n;
     double mape_frac, median_frac, p90_frac, bias_frac, coverage_frac;
     double roofline_mape_frac, constant_mape_frac;
+    double constant_factor; /* of the roofline */
 } llmperf_compare_summary;
 
 /* Errors: LLMPERF_E_MEMORY. n is 0 when no row is of the group. */
@@ -71,7 +77,11 @@ LLMPERF_API llmperf_status llmperf_compare_summarise(const llmperf_comparison *c
                                                      llmperf_compare_summary *ret_summary,
                                                      llmperf_error *error);
 
-/* Rows, what was skipped, and the summary, as text, json, csv or md. */
+/*
+ * Rows, what was skipped, and the summary, as text, json, csv or md. Text and Markdown thin long
+ * tables and say so; JSON and CSV are complete. Rows of runs carry the columns of end-to-end CSV,
+ * so that llmperf_runs_read() takes the CSV back.
+ */
 LLMPERF_API llmperf_status llmperf_write_comparison(FILE *out, const char *format,
                                                     const llmperf_comparison *comparison,
                                                     const char *title,

@@ -79,7 +79,7 @@ LLMPERF_API void llmperf_runs_free(llmperf_runs *runs);
  * The workload that a run describes, on top of `base` (whose other members stay): its batch,
  * lengths, cached tokens, context and tensor-parallel degree. A run that decodes from an empty cache
  * is given the one prompt token that begins it. Dtypes are the caller's business.
- *   needs:  batch > 0, prompt > 0 or has_depth, generate > 0 (but for a prefill metric)
+ *   needs:  batch > 0 (an offline run whose engine picked it gets 1), prompt > 0 or has_depth, generate > 0 (but for a prefill metric)
  *   errors: LLMPERF_E_UNSUPPORTED for pp, ep or dp above 1, and lengths above 2^30
  */
 LLMPERF_API llmperf_status llmperf_run_workload(const llmperf_run *run,

@@ -104,6 +104,10 @@ LLMPERF_API llmperf_op llmperf_sample_collective(llmperf_collective collective, 
 LLMPERF_API llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double values_in,
                                                   double values_out);
 
+/* Did the operands come from memory? Small ones that a cache of `hw` holds between launches did not;
+ * a fit leaves those out. */
+LLMPERF_API bool llmperf_sample_is_cold(const llmperf_sample *sample, const llmperf_hw *hw);
+
 /* Told of each row that gives no sample: refused = faulty, else left out for the reason. `text` is
  * "FILE:LINE: reason" with control bytes escaped. */
 typedef void (*llmperf_samples_visit)(bool refused, const char *text, void *context);
