@@ -79,7 +79,7 @@ static char *header_line(source *from)
 {
     char *line;
     while ((line = source_line(from)))
-        if (line[0] != '#' && line[strspn(line, " \t")] != '\0')
+        if (from->has_nul || (line[0] != '#' && line[strspn(line, " \t")] != '\0'))
             break;
     return line;
 }

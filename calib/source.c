@@ -19,7 +19,10 @@ static void *input_open(const char *path)
 }
 static int64_t input_read(void *in, char *block, size_t size)
 {
-    return gzread(in, block, (unsigned)size);
+    int code = 0, got = gzread(in, block, (unsigned)size);
+    if (got == 0) /* the end, or a file that was cut off */
+        gzerror(in, &code);
+    return code < 0 ? -1 : got;
 }
 static void input_close(void *in)
 {
@@ -71,7 +74,11 @@ static bool fill(source *s)
     s->at = s->size = 0;
     if (got < 0) {
         s->failed = true;
-        snprintf(s->why, sizeof s->why, "%s", input_why(s->in));
+        const char *why = input_why(s->in);
+        size_t name = strlen(s->name); /* zlib puts the path in front */
+        if (strncmp(why, s->name, name) == 0 && strncmp(why + name, ": ", 2) == 0)
+            why += name + 2;
+        snprintf(s->why, sizeof s->why, "%s", why);
         return false;
     }
     s->bytes = s->block;

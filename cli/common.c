@@ -59,7 +59,9 @@ static void apply_pair(const char *place, const char *key, const char *value, vo
     char *kept = keep_text(value);
     if (!kept)
         status = llmperf_fail(&one, LLMPERF_E_MEMORY, "out of memory");
-    else if (strcmp(key, "model") == 0)
+    else if (strcmp(key, "hardware") == 0 && option_find(f->command->options, "hw"))
+        status = option_set(f->command->options, "hw", kept, f->arguments, &one);
+    else if (strcmp(key, "model") == 0 && !option_find(f->command->options, key))
         f->model = kept;
     else if (strcmp(key, "hardware") == 0)
         f->hardware = kept;

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""llmperf compare: result files of engines beside predictions.
+
+Predictions must be those of `predict` for the same workload; errors, groups and skips are worked out
+here from the files.
+"""
+import csv
+import gzip
+import io
+import json
+import statistics
+
+from llmperf_test import (DATA, SOURCE, case, close, contains, equal, expect, folder, main, run,
+                          run_json)
+
+FORMATS = DATA / "bench-formats"
+ONE_BATCH = FORMATS / "sglang-bench_one_batch.jsonl"
+FACTS = "--model llama-3.1-8b --hw h100-sxm"
+HEADER = ("source,engine,engine_version,gpu,gpu_count,tp,pp,ep,model,weight_dtype,act_dtype,kv_dtype,"
+          "batch_or_concurrency,input_len,output_len,metric,value,kind,notes")
+
+
+def table(*rows):
+    return "\n".join((HEADER,) + rows) + "\n"
+
+
+def row(metric="tpot_ms", value="10", model="llama-3.1-8b", gpu="H100-SXM-80", engine="vllm",
+        batch=8, prompt=1024, generate=128, kind="static", tp=1, dtype="bf16", pp=1):
+    return (f"doc,{engine},0.9,{gpu},{tp},{tp},{pp},1,{model},{dtype},{dtype},{dtype},{batch},"
+            f"{prompt},{generate},{metric},{value},{kind},")
+
+
+def compare(words, text=None, name="rows.csv", code=0):
+    """The JSON of `compare`, over a file of this text unless `words` names files."""
+    if text is None:
+        return run_json(f"compare {words}", code=code)
+    with folder() as path:
+        (path / name).write_text(text)
+        return run_json(["compare", str(path / name)] + words.split(), code=code)
+
+
+def refused(text, words="", code=3, name="rows.csv"):
+    """The one line that a file is refused with."""
+    with folder() as path:
+        file = path / name
+        if isinstance(text, bytes):
+            file.write_bytes(text)
+        else:
+            file.write_text(text)
+        result = run(["compare", str(file)] + words.split(), code=code)
+        equal(result.out, "", "standard output")
+        lines = result.err.strip().split("\n")
+        equal(len(lines), 1, f"lines of {result.err}")
+        return lines[0].replace(str(file), "FILE")
+
+
+# ---- predictions --------------------------------------------------------------------------------------
+
+
+@case("rows are what predict says of the same workload")
+def _():
+    report = compare(f"{ONE_BATCH} {FACTS}")
+    rows = report["rows"]
+    equal(len(rows), 9)
+    equal(report["skipped"], [])
+    for batch, at in ((1, 0), (8, 3), (32, 6)):
+        words = f"predict llama-3.1-8b h100-sxm -b {batch} -s 1024 -g 64"
+        bound = run_json(f"{words} --calibration none")
+        # the kernels of the engine: those of SGLang
+        there = run_json(f"{words} --calibration h100-sxm-sglang")
+        for which, key in ((0, "ttft_batch_s"), (1, "tpot_s")):
+            one = rows[at + which]
+            for end in ("value", "low", "high"):
+                close(one["predicted"][end], there[key][end], f"batch {batch} {key} {end}")
+            close(one["roofline"], bound[key]["value"], f"batch {batch} {key} roofline")
+            equal(one["predicted"]["kind"], "calibrated")
+        close(rows[at + 2]["predicted"]["value"],
+              there["ttft_batch_s"]["value"] + 63 * there["tpot_s"]["value"], "e2e")
+    line = json.loads(ONE_BATCH.read_text().split("\n")[1])
+    equal((rows[4]["file"], rows[4]["line"], rows[4]["metric"]), (ONE_BATCH.name, 2, "tpot_s"))
+    close(rows[4]["measured"], line["median_decode_latency"])
+    close(rows[4]["error_frac"], rows[4]["predicted"]["value"] / rows[4]["measured"] - 1)
+
+
+@case("rates are tokens over the same times")
+def _():
+    report = compare("--calibration none", table(
+        row("decode_tok_s", 700), row("prefill_tok_s", 9000), row("total_output_tok_s", 500)))
+    bound = run_json("predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128 --calibration none")
+    decode, prefill, output = (r["predicted"] for r in report["rows"])
+    close(decode["value"], 8 / bound["tpot_s"]["value"])
+    close(prefill["value"], 8 * 1024 / bound["ttft_batch_s"]["value"])
+    close(output["value"], 8 * 128 / (bound["ttft_batch_s"]["value"] +
+                                      127 * bound["tpot_s"]["value"]))
+    for one in (decode, prefill, output):
+        equal(one["kind"], "bound")
+        close(one["high"], one["value"], "a rate's bound is its high end")
+
+
+@case("without a calibration named, the engine's own kernels are taken")
+def _():
+    report = compare("", table(row(engine="vllm"), row(engine="tensorrt-llm")))
+    for one, name in zip(report["rows"], ("vllm", "trtllm")):
+        there = run_json("predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128 "
+                         f"--calibration h100-sxm-{name}")
+        close(one["predicted"]["value"], there["tpot_s"]["value"], name)
+
+
+@case("formats that rows name are those of the model")
+def _():
+    report = compare("--calibration none", table(row(dtype="fp8"), row(dtype="bf16")))
+    fp8 = run_json("predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128 --quant fp8 --kv-dtype fp8 "
+                   "--calibration none")
+    bf16 = run_json("predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128 --calibration none")
+    close(report["rows"][0]["roofline"], fp8["tpot_s"]["value"])
+    close(report["rows"][1]["roofline"], bf16["tpot_s"]["value"])
+
+
+@case("rows that tell a model by its dimensions need no name that is known")
+def _():
+    text = ("tool,model,layers,hidden,heads,kv_heads,ffn,vocab,dtype,test,batch,n_prompt,n_gen,depth,"
+            "avg_tok_s\nllama-bench,unheard-of,24,1280,20,4,3456,32000,f16,tg,1,0,16,2048,20\n")
+    report = compare("--hw xeon-8480 --calibration none", text)
+    # 24 x (2 x 1280^2 + 2 x 1280 x 256 + 3 x 1280 x 3456) weights, the head, at 2 bytes; decode is
+    # bound by memory: within a tenth of weights / bandwidth (cache and norms are the rest)
+    weights = 24 * (2 * 1280**2 + 2 * 1280 * 256 + 3 * 1280 * 3456) + 1280 * 32000
+    bandwidth = run_json("specs show xeon-8480")["mem_bw_bytes_per_s"]
+    rate = bandwidth / (2 * weights)
+    value = report["rows"][0]["predicted"]["value"]
+    expect(0.85 * rate < value < rate, f"{value} beside {rate}")
+
+
+# ---- groups and errors --------------------------------------------------------------------------------
+
+
+@case("errors by group are those of the rows")
+def _():
+    report = compare(f"{ONE_BATCH} {FACTS} --group-by metric")
+    for metric in ("ttft_s", "tpot_s", "e2e_s"):
+        mine = [r for r in report["rows"] if r["group"] == metric]
+        errors = [r["predicted"]["value"] / r["measured"] - 1 for r in mine]
+        found = next(s for s in report["summary"] if s["group"] == metric)
+        equal(found["n"], 3)
+        close(found["mape_frac"], statistics.fmean(map(abs, errors)))
+        close(found["median_frac"], statistics.median(map(abs, errors)))
+        close(found["bias_frac"], statistics.fmean(errors))
+        close(found["coverage_frac"], sum(
+            r["predicted"]["low"] <= r["measured"] <= r["predicted"]["high"] for r in mine) / 3)
+        close(found["roofline_mape_frac"], statistics.fmean(
+            abs(r["roofline"] / r["measured"] - 1) for r in mine))
+        # one factor that fits the group in the middle, in hindsight
+        factor = statistics.median(r["measured"] / r["roofline"] for r in mine)
+        close(found["constant_mape_frac"], statistics.fmean(
+            abs(factor * r["roofline"] / r["measured"] - 1) for r in mine))
+        for one in mine:
+            close(one["constant"], factor * one["roofline"])
+    equal(report["summary"][-1]["group"], "all")
+    equal(report["summary"][-1]["n"], 9)
+
+
+@case("groups are made of the words asked for")
+def _():
+    text = table(row(), row(engine="sglang", batch=4))
+    names = [r["group"] for r in compare("", text)["rows"]]
+    equal(names, ["vllm, H100-SXM-80, tpot_s", "sglang, H100-SXM-80, tpot_s"])
+    names = [r["group"] for r in compare("--group-by model,batch,tp,dtype,version,input,output",
+                                         text)["rows"]]
+    equal(names[1], "llama-3.1-8b, batch 4, tp 1, bf16, 0.9, input 1024, output 128")
+    contains(run("compare x --group-by colour", code=2).err, "--group-by")
+
+
+# ---- facts that are missing ---------------------------------------------------------------------------
+
+
+@case("a file that lacks facts is asked for them by option")
+def _():
+    with folder() as path:
+        for words, options in (("", "--model, --hw, --batch, --prompt, --generate"),
+                               (FACTS + " -b 8", "--prompt, --generate")):
+            result = run(f"compare {FORMATS}/vllm-bench-latency.json -o {path}/out.json {words}",
+                         code=2)
+            equal(result.out, "")
+            equal(result.err.count("\n"), 1)
+            contains(result.err, f"vllm-bench-latency.json does not say everything that a "
+                                 f"prediction needs; give {options}")
+            equal(list(path.iterdir()), [], "nothing half-written")
+    report = compare(f"{FORMATS}/vllm-bench-latency.json {FACTS} -b 8 -s 1024 -g 128")
+    close(report["rows"][0]["measured"], 1.2874)
+    equal(report["rows"][0]["batch"], 8)
+
+
+@case("rows that lack a fact are skipped with the reason, others stand")
+def _():
+    report = compare("", table(row(), row(batch=""), row(prompt="", generate=""),
+                               row(model="my-own-llm"), row(value="fast"), row(pp=2)))
+    equal(len(report["rows"]), 1)
+    whys = {s["line"]: s["why"] for s in report["skipped"]}
+    equal(sorted(whys), [3, 4, 5, 6, 7])
+    contains(whys[3], "--batch")
+    contains(whys[4], "--prompt, --generate")
+    contains(whys[5], "'my-own-llm' is not known; --model, or --map 'my-own-llm=...'")
+    contains(whys[6], "value is 'fast'")
+    contains(whys[7], "pipeline")
+    report = compare("-b 4 --prompt 100 --generate 10", table(row(batch=""), row(prompt="", generate="")))
+    equal([(r["batch"], r["input_len"], r["output_len"]) for r in report["rows"]],
+          [(4, 1024, 128), (8, 100, 10)])
+
+
+@case("what a file says is not overruled by options")
+def _():
+    report = compare("--model qwen2.5-7b --hw l40s -b 2 -s 77 -g 5", table(row()))
+    one = report["rows"][0]
+    equal((one["model"], one["gpu"], one["batch"], one["input_len"]),
+          ("llama-3.1-8b", "H100-SXM-80", 8, 1024))
+    plain = compare("", table(row()))["rows"][0]
+    close(one["predicted"]["value"], plain["predicted"]["value"])
+
+
+@case("names are mapped, those of files never opened as paths")
+def _():
+    text = table(row(model="our-8b", gpu="lab one"))
+    line = refused(text, code=2)
+    contains(line, "--model, --hw (or --map THEIR=OURS for names)")
+    with folder() as path:
+        (path / "r.csv").write_text(text)
+        report = run_json(["compare", f"{path}/r.csv", "--map",
+                           "our-8b=llama-3.1-8b,lab one=h100-sxm"])
+        equal(len(report["rows"]), 1)
+        # a rule may name a file; a name in a result file may not
+        model = SOURCE / "specs" / "models" / "llama-3.1-8b.yaml"
+        report = run_json(["compare", f"{path}/r.csv", "--map",
+                           f"our-8b={model},lab one=h100-sxm"])
+        equal(len(report["rows"]), 1)
+        (path / "r.csv").write_text(table(row(model=model)))
+        run(["compare", f"{path}/r.csv"], code=2)
+        contains(run(["compare", f"{path}/r.csv", "--map", "our-8b"], code=2).err, "THEIR=OURS")
+        (path / "r.csv").write_text(text)
+        contains(run(["compare", f"{path}/r.csv", "--map", "our-8b=llamma"], code=2).err,
+                 "no model is named 'llamma'")
+
+
+@case("where nothing can be predicted the report is written, and exit code 5 says why")
+def _():
+    with folder() as path:
+        (path / "r.csv").write_text(table(row(pp=2)))
+        result = run(f"compare {path}/r.csv", code=5)
+        contains(result.out, "Skipped")
+        contains(result.err, "no row can be predicted: pipeline")
+
+
+@case("options may come from a workload file")
+def _():
+    with folder() as path:
+        (path / "w.yaml").write_text("model: llama-3.1-8b\nhardware: h100-sxm\nbatch: 8\n"
+                                     "prompt: 1024\ngenerate: 128\n")
+        report = run_json(f"compare {FORMATS}/vllm-bench-latency.json --workload {path}/w.yaml")
+        equal((report["rows"][0]["model"], report["rows"][0]["batch"]), ("llama-3.1-8b", 8))
+
+
+# ---- formats ------------------------------------------------------------------------------------------
+
+
+@case("every format of the benchmarks is read")
+def _():
+    names = sorted(p.name for p in FORMATS.iterdir() if p.suffix != ".md")
+    equal(len(names), 13)
+    for name in names:
+        result = run(f"compare {FORMATS / name} {FACTS} -b 8 -s 512 -g 64 --format json")
+        expect(result.code in (0, 5), name, result)
+        report = json.loads(result.out)
+        expect(report["rows"] or report["skipped"], f"{name}: nothing in it")
+
+
+@case("the median of requests is taken where it is asked for")
+def _():
+    words = f"{FORMATS}/llama-bench.json {FACTS}"
+    close(compare(words)["rows"][0]["measured"], 170.724410)
+    close(compare(f"{words} --statistic median")["rows"][0]["measured"], 171.357)
+
+
+@case("compressed files are read as they are")
+def _():
+    with folder() as path:
+        with gzip.open(path / "r.csv.gz", "wt") as out:
+            out.write(table(row()))
+        result = run(f"compare {path}/r.csv.gz --format json")
+        if result.code == 5:
+            contains(result.err, "zlib")
+        else:
+            equal(json.loads(result.out)["rows"][0]["file"], "r.csv.gz")
+
+
+@case("samples of operators are compared too")
+def _():
+    file = next((DATA / "ops").glob("*gemm*.csv*"))
+    report = compare(f"{file} --hw h100-sxm")
+    expect(len(report["rows"]) > 10, "rows")
+    for one in report["rows"]:
+        equal(one["metric"], "time_s")
+        expect(one["roofline"] > 0 and one["predicted"]["value"] >= one["roofline"] / 1.06, one)
+
+
+@case("csv is end-to-end rows again, to the same numbers")
+def _():
+    text = table(row(), row("decode_tok_s", 700, tp=2), row("ttft_ms", 35, generate=1))
+    with folder() as path:
+        (path / "a.csv").write_text(text)
+        run(f"compare {path}/a.csv -o {path}/b.csv")
+        run(f"compare {path}/b.csv -o {path}/c.csv")
+        first, second = (list(csv.DictReader(io.StringIO((path / n).read_text())))
+                         for n in ("b.csv", "c.csv"))
+        equal(len(first), 3)
+        for a, b in zip(first, second):
+            for key in a:
+                if key not in ("file", "line"):
+                    equal(b[key], a[key], key)
+        for key in ("engine", "engine_version", "gpu", "model", "weight_dtype", "batch", "input_len",
+                    "output_len", "metric", "measured", "kind", "predicted.value"):
+            expect(first[0][key], f"{key} is empty")
+
+
+@case("long tables are thinned for people, and complete for programs")
+def _():
+    text = table(*(row(value=10 + i) for i in range(500)))
+    with folder() as path:
+        (path / "r.csv").write_text(text)
+        page = run(f"compare {path}/r.csv").out
+        contains(page, "of 500 rows are shown")
+        expect(len(page.split("\n")) < 70, "lines")
+        equal(len(run(f"compare {path}/r.csv --format csv").out.strip().split("\n")), 501)
+        contains(run(f"compare {path}/r.csv --format md").out, "| ")
+    equal(len(compare("", text)["rows"]), 500)
+
+
+# ---- damage -------------------------------------------------------------------------------------------
+
+
+@case("garbled files are refused in one line that names the place")
+def _():
+    whole = (FORMATS / "trtllm-bench-report.json").read_text()
+    for text, place in (("", "FILE: empty"),
+                        ("<!DOCTYPE html>\n<html></html>\n", "FILE:1: this is HTML"),
+                        ("what,ever\n1,2\n", "FILE:1: no known result file"),
+                        ("{\"surprise\": 1}", "FILE:1: an object with 'surprise' of no known"),
+                        (whole[:1000], "FILE:"),
+                        (whole.replace("18231.0,", "18231.0"), "FILE:36:"),
+                        ("[" * 50000, "FILE:1:2: '['"),
+                        ('{"a": ' + "[" * 50000, "FILE:1:"),
+                        ('{"avg_ts": 1e400, "n_prompt": 1, "n_gen": 0}', "FILE:1:"),
+                        (b'{"avg_ts": "\xff\xfe", "n_prompt": 1, "n_gen": 0}', "FILE:1:"),
+                        (b"\x00\x01\x02\x03", "FILE:1:"),
+                        (table(row(value="x")), "FILE:2: value is 'x'"),
+                        (HEADER + "\n", "FILE: no measurement")):
+        line = refused(text)
+        expect(line.startswith(f"llmperf: {place}"), f"{line!r} does not begin with {place!r}")
+    contains(run("compare /nonexistent.json", code=4).err, "cannot open '/nonexistent.json'")
+    contains(run(f"compare {DATA}", code=4).err, "cannot read")
+
+
+@case("a broken archive is a file error")
+def _():
+    with folder() as path:
+        (path / "r.csv.gz").write_bytes(gzip.compress(table(*[row()] * 500).encode())[:-30])
+        result = run(f"compare {path}/r.csv.gz")
+        expect(result.code in (4, 5), "code", result)
+        equal(result.out, "")
+        equal(result.err.count("\n"), 1)
+
+
+@case("bytes of a file do no harm on a terminal or in a spreadsheet")
+def _():
+    text = table(row(model="=cmd()", engine="\x1b[2Jvllm"))
+    with folder() as path:
+        (path / "r.csv").write_text(text)
+        words = ["compare", f"{path}/r.csv", "--model", "llama-3.1-8b"]
+        page = run(words)
+        expect("\x1b" not in page.out + page.err, "an escape sequence")
+        cells = run(words + ["--format", "csv"]).out
+        expect(",=cmd" not in cells, "a formula")
+
+
+if __name__ == "__main__":
+    main()
