@@ -777,10 +777,10 @@ const option_command COMMAND_COMPARE = {
         "options. docs/compare.md lists formats and metrics. --format csv can be read again, by "
         "compare and by fit.",
     .examples =
-        "llmperf compare bench.json --model ./model.gguf --hw rtx-4090\n"
-        "llmperf compare latency.json --model llama-3.1-8b --hw h100-sxm -b 8 -s 1024 -g 128\n"
-        "llmperf compare *.csv.gz --group-by engine,gpu,metric,tp --format md -o report.md\n"
-        "llmperf compare rows.csv --map our-8b=llama-3.1-8b,lab-gpu=h100-pcie --format csv",
+        "llmperf compare my-llama-bench.json --model ./model.gguf --hw rtx-4090\n"
+        "llmperf compare my-latency.json --model llama-3.1-8b --hw h100-sxm -b 8 -s 1024 -g 128\n"
+        "llmperf compare my-rows.csv.gz --group-by engine,gpu,metric,tp --format md -o report.md\n"
+        "llmperf compare my-rows.csv --map our-8b=llama-3.1-8b,lab-gpu=h100-pcie --format csv",
     .options = OPTIONS,
     .min_positionals = 1,
     .max_positionals = OPTION_MAX_POSITIONALS,
