@@ -71,6 +71,23 @@ static bool is_unsupported(validation *v, const llmperf_op *op, const char *name
     return true;
 }
 
+/* The same step without a recording, where the device tells the two apart: what launches cost. */
+static llmperf_status add_eager(validation *v, const llmperf_op *ops, int count,
+                                llmperf_estimate predicted, double roofline)
+{
+    const llmperf_probe probe = {
+        .kind = LLMPERF_PROBE_FORWARD, .ops = ops, .op_count = count, .cold = true, .eager = true};
+    llmperf_measurement m;
+    if (!v->backend->supports(v->handle, &probe, NULL))
+        return LLMPERF_OK;
+    llmperf_status status =
+        llmperf_measure(v->backend, v->handle, &probe, v->options, &m, v->error);
+    if (status != LLMPERF_OK)
+        return status;
+    return add_row(v, "whole step, launched one by one", "whole step, launched one by one",
+                   m.summary.median_s, predicted, roofline, m.flags);
+}
+
 llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
                                      const llmperf_backend *backend, void *handle,
                                      const llmperf_measure_options *options,
@@ -147,6 +164,8 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
     llmperf_case ideal = *c;
     ideal.calib = NULL;
     llmperf_step(&ideal, &segment, 1, NULL, NULL, &bound);
-    return add_row(&v, "whole step", "whole step", whole.summary.median_s,
-                   llmperf_estimate_ops(c, ops, count), bound.time_s, whole.flags);
+    llmperf_estimate predicted = llmperf_estimate_ops(c, ops, count);
+    status = add_row(&v, "whole step", "whole step", whole.summary.median_s, predicted,
+                     bound.time_s, whole.flags);
+    return status == LLMPERF_OK ? add_eager(&v, ops, count, predicted, bound.time_s) : status;
 }

@@ -16,16 +16,19 @@
 
 typedef struct calibrate_arguments {
     common_arguments common;
-    const char *backend, *options, *samples, *spec, *write_hw;
-    int64_t device;
+    const char *backend, *options, *samples, *spec, *write_hw, *device, *devices;
     bool quick;
 } calibrate_arguments;
+
+static const char *const ALL[] = {"all", NULL};
 
 static const option OPTIONS[] = {
     OPTION_ROW(calibrate_arguments, backend, TEXT, "backend", 0, "NAME", "cpu, fake or cuda",
                .default_text = "cpu", .group = "Device"),
-    OPTION_ROW(calibrate_arguments, device, INT64, "device", 0, "N", "which one of the backend",
-               .min = 0, .max = 1023, .default_text = "0", .group = "Device"),
+    OPTION_ROW(calibrate_arguments, device, TEXT, "device", 0, "N|UUID", "which one of the backend",
+               .default_text = "0", .group = "Device"),
+    OPTION_ROW(calibrate_arguments, devices, WORDS, "devices", 0, "all",
+               "also measure collectives between all of them", .choices = ALL, .group = "Device"),
     OPTION_ROW(calibrate_arguments, options, TEXT, "options", 0, "K=V,..",
                "options of the backend (docs/backends.md)", .group = "Device"),
     OPTION_ROW(calibrate_arguments, spec, TEXT, "spec", 0, "HARDWARE",
@@ -61,7 +64,8 @@ typedef struct session {
     double watch_best_s; /* fastest pass of the stream that notices company */
     llmperf_notes skipped;
     bool terminal;
-    bool hw_measured; /* no datasheet: peaks are those measured */
+    bool hw_measured;           /* no datasheet: peaks are those measured */
+    char why[LLMPERF_TEXT_MAX]; /* there is none */
 } session;
 
 /* The best that was measured. */
@@ -217,8 +221,9 @@ static llmperf_status load_samples(session *s, llmperf_error *error)
                                 "'%s' holds samples of '%s'; this device is '%s': another file is "
                                 "needed",
                                 path, s->samples.name[one->hw], s->samples.name[s->hw_name]);
-        if (one->library != s->library && one->library != s->own_library &&
-            one->library != s->best_library)
+        bool ours = one->library == s->library || one->library == s->own_library ||
+                    one->library == s->best_library || one->op.kind == LLMPERF_KIND_COLLECTIVE;
+        if (!ours)
             return llmperf_fail(error, LLMPERF_E_USAGE,
                                 "'%s' holds samples by '%s'; this run uses '%s': another file is "
                                 "needed (for OpenBLAS, OPENBLAS_CORETYPE chooses)",
@@ -494,7 +499,7 @@ static llmperf_status choose_hw(session *s, const peaks *p, llmperf_hw *ret_hw,
 {
     if (s->a->spec)
         return common_load_hw(&s->a->common, s->a->spec, ret_hw, error);
-    if (!s->a->write_hw && device_spec(&s->a->common, &s->device.device, ret_hw))
+    if (!s->a->write_hw && device_spec(&s->a->common, &s->device.device, ret_hw, s->why))
         return LLMPERF_OK;
     s->hw_measured = true;
     hw_from_peaks(s, p, ret_hw);
@@ -547,6 +552,25 @@ static void print_launches(const peaks *p)
     }
 }
 
+/* The largest of each kind of transfer: its rate, as nccl-tests' "algorithm bandwidth". */
+static void print_transfers(const session *s)
+{
+    for (int kind = LLMPERF_SAMPLE_ALL_REDUCE; kind <= LLMPERF_SAMPLE_SEND_RECV; kind++) {
+        const llmperf_sample *most = NULL;
+        char text[64];
+        for (int64_t i = 0; i < s->samples.count; i++) {
+            const llmperf_sample *one = &s->samples.sample[i];
+            if (one->kind == kind && (!most || one->bytes > most->bytes))
+                most = one;
+        }
+        if (!most)
+            continue;
+        snprintf(text, sizeof text, "%s over %lld devices",
+                 llmperf_sample_kind_name((llmperf_sample_kind)kind), (long long)most->op.devices);
+        row(text, most->bytes / most->time_s, 0, "B/s");
+    }
+}
+
 static void print_peaks(const session *s, const peaks *p, const llmperf_hw *hw)
 {
     static const char *const STREAMS[] = {"memory, read", "memory, copy (both ways)",
@@ -586,6 +610,7 @@ static void print_peaks(const session *s, const peaks *p, const llmperf_hw *hw)
         row("link, host to device", p->h2d_bytes_per_s, 0, "B/s");
     if (p->d2h_bytes_per_s > 0)
         row("link, device to host", p->d2h_bytes_per_s, 0, "B/s");
+    print_transfers(s);
     print_launches(p);
 }
 
@@ -684,6 +709,8 @@ static void print_next(const session *s, const llmperf_hw *hw)
                  part, sizeof part);
     common_quote(s->a->common.output, calibration, sizeof calibration);
     if (s->hw_measured && !s->a->write_hw) {
+        if (s->why[0])
+            printf("  - datasheet: %s\n", s->why);
         puts("next: add --write-hw FILE: no shipped specification is of this device, and `predict` "
              "needs one");
         return;
@@ -700,7 +727,7 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
     const llmperf_device *d = &s->device.device;
     /* engines get the library's first choice; the fastest one is kept for comparison alone */
     const char *const libraries[] = {s->samples.name[s->library], s->samples.name[s->own_library],
-                                     NULL};
+                                     "nccl", NULL};
     const llmperf_fit_options options = {.gemv_apart = strcmp(d->kind, "cpu") == 0,
                                          .libraries = libraries};
     llmperf_status status = llmperf_fit(&s->samples, hw, &options, fits, error);
@@ -749,6 +776,81 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
     return status;
 }
 
+/* ---- collectives ------------------------------------------------------------------------------ */
+
+static const llmperf_sample_kind TRANSFERS[LLMPERF_TRANSFER_COUNT] = {
+    [LLMPERF_TRANSFER_ALL_REDUCE] = LLMPERF_SAMPLE_ALL_REDUCE,
+    [LLMPERF_TRANSFER_ALL_GATHER] = LLMPERF_SAMPLE_ALL_GATHER,
+    [LLMPERF_TRANSFER_REDUCE_SCATTER] = LLMPERF_SAMPLE_REDUCE_SCATTER,
+    [LLMPERF_TRANSFER_ALL_TO_ALL] = LLMPERF_SAMPLE_ALL_TO_ALL,
+    [LLMPERF_TRANSFER_SEND_RECV] = LLMPERF_SAMPLE_SEND_RECV,
+};
+
+static llmperf_op transfer_op(const llmperf_transfer *t)
+{
+    if (t->kind == LLMPERF_TRANSFER_ALL_REDUCE)
+        return llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_REDUCE, t->devices, t->bytes);
+    if (t->kind == LLMPERF_TRANSFER_ALL_GATHER)
+        return llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_GATHER, t->devices, t->bytes);
+    return (llmperf_op){.kind = LLMPERF_KIND_COLLECTIVE, .devices = t->devices};
+}
+
+/* A result as a sample; the device's name is filled in once it is open. */
+static llmperf_status keep_transfer(const llmperf_transfer *t, void *context, llmperf_error *error)
+{
+    session *s = context;
+    llmperf_summary sum;
+    char time[32];
+    llmperf_sample sample = {.kind = (uint8_t)TRANSFERS[t->kind],
+                             .op = transfer_op(t),
+                             .bytes = t->bytes,
+                             .reps = t->count};
+    llmperf_status status = llmperf_summarise(t->seconds, t->count, &sum, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_samples_name(&s->samples, "nccl", &sample.library, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_samples_name(&s->samples, t->version, &sample.version, error);
+    if (status != LLMPERF_OK)
+        return status;
+    sample.time_s = sum.median_s;
+    sample.ci_s = (sum.high_s - sum.low_s) / 2;
+    sample.flags = sum.drifting ? LLMPERF_SAMPLE_UNSTEADY : 0;
+    time_text(sum.median_s, time, sizeof time);
+    fprintf(stderr, "%s of %.0f bytes over %d devices: %s\n",
+            llmperf_sample_kind_name(TRANSFERS[t->kind]), t->bytes, t->devices, time);
+    return llmperf_samples_add(&s->samples, &sample, error);
+}
+
+/* Does the samples file hold collectives already? What it holds is not measured again. */
+static bool has_transfers(const char *path)
+{
+    llmperf_samples kept = {0};
+    struct stat info;
+    bool found = false;
+    if (path && stat(path, &info) == 0 && info.st_size > 0)
+        llmperf_samples_read(&kept, path, NULL, NULL);
+    for (int64_t i = 0; i < kept.count; i++)
+        found |= kept.sample[i].op.kind == LLMPERF_KIND_COLLECTIVE;
+    llmperf_samples_free(&kept);
+    return found;
+}
+
+/* Before any device is open: the backend works in a child process. */
+static llmperf_status measure_transfers(session *s, llmperf_error *error)
+{
+    const llmperf_backend *backend = NULL;
+    if (!s->a->devices || has_transfers(s->a->samples))
+        return LLMPERF_OK;
+    llmperf_status status = llmperf_backend_find(s->a->backend, &backend, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (!backend->transfers)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "backend %s measures no collectives; --devices needs cuda",
+                            s->a->backend);
+    return backend->transfers(s->a->options, keep_transfer, s, error);
+}
+
 /* Indices of the names that our samples carry. */
 static llmperf_status name_samples(session *s, llmperf_error *error)
 {
@@ -765,6 +867,8 @@ static llmperf_status name_samples(session *s, llmperf_error *error)
     llmperf_status status = LLMPERF_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names && status == LLMPERF_OK; i++)
         status = llmperf_samples_name(&s->samples, names[i].name, names[i].index, error);
+    for (int64_t i = 0; i < s->samples.count; i++) /* collectives came before the name */
+        s->samples.sample[i].hw = s->hw_name;
     return status;
 }
 
@@ -784,7 +888,9 @@ static llmperf_status prepare(session *s, llmperf_error *error)
         status = common_load_hw(&a->common, a->spec, &known, error);
     }
     if (status == LLMPERF_OK)
-        status = device_open(a->backend, (int)a->device, a->options, &s->device, error);
+        status = measure_transfers(s, error);
+    if (status == LLMPERF_OK)
+        status = device_open_text(a->backend, a->device, a->options, &s->device, error);
     if (status == LLMPERF_OK)
         status =
             llmperf_probe_plan_make(s->device.backend, s->device.handle, a->quick, &s->plan, error);
@@ -823,7 +929,7 @@ static void end_by_signal(const session *s)
 
 static int run(int argc, char **argv)
 {
-    calibrate_arguments arguments = {.common = COMMON_DEFAULTS, .backend = "cpu"};
+    calibrate_arguments arguments = {.common = COMMON_DEFAULTS, .backend = "cpu", .device = "0"};
     option_result result = {0};
     llmperf_error error = {0};
     common_output output = {0};

@@ -138,7 +138,7 @@ static void text_state(FILE *out, const llmperf_device *d)
 }
 
 static void text_device(listing *l, const llmperf_device *d, const llmperf_hw *spec,
-                        const outlook *o)
+                        const char *why, const outlook *o)
 {
     FILE *out = l->out;
     char memory[32], cache[32];
@@ -151,9 +151,10 @@ static void text_device(listing *l, const llmperf_device *d, const llmperf_hw *s
     if (spec)
         fprintf(out, "  datasheet: %s\n", spec->name);
     else
-        fputs("  datasheet: none shipped; `calibrate --write-hw FILE` writes one of what it "
-              "measures\n",
-              out);
+        fprintf(out,
+                "  datasheet: none shipped%s%s; `calibrate --write-hw FILE` writes one of what it "
+                "measures\n",
+                why[0] ? ": " : "", why);
     if (o->full_probes > 0)
         fprintf(out,
                 "  calibrate would measure %d probes in up to %.0f min, or %d in up to %.0f s "
@@ -194,8 +195,11 @@ static llmperf_status list_backend(listing *l, const char *name, llmperf_error *
         llmperf_error one = {0};
         llmperf_notes extra = {0};
         outlook ahead = {0};
-        llmperf_status status =
-            device_open(name, index, index == 0 ? l->arguments->options : NULL, &s, &one);
+        /* options that choose a device are for one of them */
+        const char *options = l->arguments->options;
+        if (index > 0 && options && strstr(options, "uuid="))
+            return LLMPERF_OK;
+        llmperf_status status = device_open(name, index, options, &s, &one);
         if (status != LLMPERF_OK && index > 0)
             return LLMPERF_OK; /* that was the last one */
         if (status != LLMPERF_OK) {
@@ -209,11 +213,14 @@ static llmperf_status list_backend(listing *l, const char *name, llmperf_error *
         described.index = index;
         for (int i = 0; i < extra.count; i++)
             llmperf_note(&described.notes, "%s", extra.text[i]);
-        bool has_spec = device_spec(&l->arguments->common, &described, &spec);
+        char why[LLMPERF_TEXT_MAX];
+        bool has_spec = device_spec(&l->arguments->common, &described, &spec, why);
+        if (l->json && why[0])
+            llmperf_note(&described.notes, "datasheet: %s", why);
         if (l->json)
             json_device(l, &described, has_spec ? &spec : NULL, &ahead);
         else
-            text_device(l, &described, has_spec ? &spec : NULL, &ahead);
+            text_device(l, &described, has_spec ? &spec : NULL, why, &ahead);
         l->shown++;
         device_close(&s);
     }

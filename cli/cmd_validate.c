@@ -10,8 +10,7 @@
 
 typedef struct validate_arguments {
     common_arguments common;
-    const char *backend, *options, *batch;
-    int64_t device;
+    const char *backend, *options, *batch, *device;
     int phase;
     double time_limit_s;
 } validate_arguments;
@@ -39,10 +38,10 @@ static const option OPTIONS[] = {
                "format of activations", .default_text = "the file's", .group = "Formats"),
     OPTION_ROW(validate_arguments, common.kv_dtype, TEXT, "kv-dtype", 0, "DTYPE",
                "format of the KV cache", .default_text = "as activations", .group = "Formats"),
-    OPTION_ROW(validate_arguments, backend, TEXT, "backend", 0, "NAME", "cpu or fake",
+    OPTION_ROW(validate_arguments, backend, TEXT, "backend", 0, "NAME", "cpu, fake or cuda",
                .default_text = "cpu", .group = "Device"),
-    OPTION_ROW(validate_arguments, device, INT64, "device", 0, "N", "which one of the backend",
-               .min = 0, .max = 1023, .default_text = "0", .group = "Device"),
+    OPTION_ROW(validate_arguments, device, TEXT, "device", 0, "N|UUID", "which one of the backend",
+               .default_text = "0", .group = "Device"),
     OPTION_ROW(validate_arguments, options, TEXT, "options", 0, "K=V,..",
                "options of the backend (docs/backends.md)", .group = "Device"),
     OPTION_ROW(validate_arguments, time_limit_s, TIME, "time-limit", 0, "TIME",
@@ -114,7 +113,7 @@ static void note_state(llmperf_comparison *comparison)
 
 static int run(int argc, char **argv)
 {
-    validate_arguments arguments = {.common = COMMON_DEFAULTS, .backend = "cpu"};
+    validate_arguments arguments = {.common = COMMON_DEFAULTS, .backend = "cpu", .device = "0"};
     option_result result = {0};
     llmperf_error error = {0};
     common_output output;
@@ -124,6 +123,7 @@ static int run(int argc, char **argv)
     static llmperf_hw hw;
     static llmperf_calib calib;
     bool calibrated = false;
+    char why[LLMPERF_TEXT_MAX] = "";
     llmperf_status status =
         common_parse(&COMMAND_VALIDATE, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -134,15 +134,15 @@ static int run(int argc, char **argv)
     }
     status = common_load_model(&arguments.common, result.positional[0], &model, &error);
     if (status == LLMPERF_OK)
-        status = device_open(arguments.backend, (int)arguments.device, arguments.options, &device,
-                             &error);
+        status = device_open_text(arguments.backend, arguments.device, arguments.options, &device,
+                                  &error);
     if (status == LLMPERF_OK && result.positional_count > 1)
         status = common_load_hw(&arguments.common, result.positional[1], &hw, &error);
-    else if (status == LLMPERF_OK && !device_spec(&arguments.common, &device.device, &hw))
+    else if (status == LLMPERF_OK && !device_spec(&arguments.common, &device.device, &hw, why))
         status = llmperf_fail(&error, LLMPERF_E_USAGE,
-                              "no shipped hardware is named '%s'; name one, or a file that "
+                              "no shipped hardware is '%s'%s%s; name one, or a file that "
                               "'llmperf calibrate --write-hw' wrote",
-                              device.device.name);
+                              device.device.name, why[0] ? ": " : "", why);
     if (status == LLMPERF_OK)
         status = common_load_calib(&arguments.common, &hw, &calib, &calibrated, &error);
     if (status == LLMPERF_OK)

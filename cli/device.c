@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "device.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { LIKE_MAX = 4 }; /* parts of the same properties that are named */
+
+static const double MEMORY_FRAC = 0.08; /* drivers keep some for themselves, labels are rounded */
+static const double BANDWIDTH_FRAC = 0.1;
 
 llmperf_status device_open(const char *backend, int index, const char *options,
                            device_session *ret_session, llmperf_error *error)
@@ -28,13 +35,105 @@ void device_close(device_session *session)
     memset(session, 0, sizeof *session);
 }
 
+llmperf_status device_open_text(const char *backend, const char *which, const char *options,
+                                device_session *ret_session, llmperf_error *error)
+{
+    char with[LLMPERF_PATH_MAX];
+    size_t length = strlen(which), digits = strspn(which, "0123456789");
+    if (length > 0 && length == digits && length <= 4)
+        return device_open(backend, (int)strtol(which, NULL, 10), options, ret_session, error);
+    if (length == 0 || strspn(which, "0123456789abcdefABCDEFGPUMIgpumi-") != length)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "--device takes a number or a UUID (GPU-...); found '%s'", which);
+    snprintf(with, sizeof with, "%s%suuid=%s", options ? options : "", options ? "," : "", which);
+    return device_open(backend, 0, with, ret_session, error);
+}
+
+/* ---- the datasheet of a device ------------------------------------------------------------------ */
+
+static double state_number(const llmperf_device *device, const char *key)
+{
+    for (int i = 0; i < device->state_count; i++)
+        if (strcmp(device->state[i].key, key) == 0)
+            return device->state[i].number;
+    return 0;
+}
+
+static bool is_near(double a, double b, double frac)
+{
+    return !(a > 0) || !(b > 0) || fabs(a / b - 1) <= frac;
+}
+
+static double memory_of(const llmperf_hw *hw)
+{
+    return hw->memory_usable_bytes > 0 ? hw->memory_usable_bytes : hw->memory_bytes;
+}
+
+/* Multiprocessors, memory, and two transfers a memory clock: what a part is known by but its name. */
+static bool is_like(const llmperf_device *device, const llmperf_hw *hw)
+{
+    double bytes_per_s =
+        state_number(device, "memory_clock_hz") * 2 * state_number(device, "bus_bits") / 8;
+    return hw->units > 0 && hw->units == device->units &&
+           is_near(device->memory_bytes, memory_of(hw), MEMORY_FRAC) &&
+           is_near(bytes_per_s, hw->mem_bytes_per_s, BANDWIDTH_FRAC);
+}
+
+typedef struct likeness {
+    const llmperf_device *device;
+    int count;
+    char names[LLMPERF_TEXT_MAX];
+} likeness;
+
+static bool visit_like(const char *name, const char *path, void *context)
+{
+    static llmperf_hw hw;
+    likeness *l = context;
+    llmperf_error ignored = {0};
+    if (llmperf_hw_load(path, &hw, &ignored) != LLMPERF_OK || strcmp(hw.kind, "gpu") != 0 ||
+        !is_like(l->device, &hw))
+        return true;
+    size_t used = strlen(l->names);
+    snprintf(l->names + used, sizeof l->names - used, "%s%s", used ? ", " : "", name);
+    return ++l->count < LIKE_MAX;
+}
+
+static bool refuse(char why[LLMPERF_TEXT_MAX], const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    if (why)
+        vsnprintf(why, LLMPERF_TEXT_MAX, format, list);
+    va_end(list);
+    return false;
+}
+
 bool device_spec(const common_arguments *arguments, const llmperf_device *device,
-                 llmperf_hw *ret_hw)
+                 llmperf_hw *ret_hw, char why[LLMPERF_TEXT_MAX])
 {
     llmperf_error ignored = {0};
-    if (strchr(device->name, '/')) /* would be taken for a path */
-        return false;
-    return common_load_hw(arguments, device->name, ret_hw, &ignored) == LLMPERF_OK;
+    likeness like = {.device = device};
+    llmperf_spec_paths paths;
+    bool is_gpu = strcmp(device->kind, "gpu") == 0;
+    bool named = !strchr(device->name, '/') && /* would be taken for a path */
+                 common_load_hw(arguments, device->name, ret_hw, &ignored) == LLMPERF_OK;
+    refuse(why, "%s", "");
+    if (named && !is_gpu)
+        return true;
+    if (named && ret_hw->units > 0 && ret_hw->units != device->units)
+        return refuse(why, "its name is that of %s, but it has %.0f units where that has %.0f",
+                      ret_hw->name, device->units, ret_hw->units);
+    if (named && !is_near(device->memory_bytes, memory_of(ret_hw), MEMORY_FRAC))
+        return refuse(why, "its name is that of %s, but it has %.3g GB where that has %.3g GB",
+                      ret_hw->name, device->memory_bytes / 1e9, memory_of(ret_hw) / 1e9);
+    if (named || !is_gpu)
+        return named;
+    common_spec_paths(arguments, &paths);
+    llmperf_list_specs(&paths, "hardware", visit_like, &like, &ignored);
+    if (like.count > 0)
+        return refuse(why, "by units, memory and bandwidth it is like %s; --spec names one",
+                      like.names);
+    return false;
 }
 
 char *device_bytes(double bytes, char *buffer, size_t size)

@@ -82,6 +82,31 @@ enum {
     LLMPERF_SAMPLE_TIMEOUT = 16, /* time ran out before the interval was narrow enough */
 };
 
+/* Between all devices of a machine. bytes: the whole buffer, as nccl-tests counts it; send_recv: what
+ * each device sends to the next in a ring. */
+typedef enum llmperf_transfer_kind {
+    LLMPERF_TRANSFER_ALL_REDUCE,
+    LLMPERF_TRANSFER_ALL_GATHER,
+    LLMPERF_TRANSFER_REDUCE_SCATTER,
+    LLMPERF_TRANSFER_ALL_TO_ALL,
+    LLMPERF_TRANSFER_SEND_RECV,
+    LLMPERF_TRANSFER_COUNT
+} llmperf_transfer_kind;
+
+#define LLMPERF_TRANSFER_REPS 16
+
+/* One operation over one size, timed `count` times. */
+typedef struct llmperf_transfer {
+    llmperf_transfer_kind kind;
+    int devices, count;
+    double bytes;
+    double seconds[LLMPERF_TRANSFER_REPS];
+    char version[32]; /* of the library */
+} llmperf_transfer;
+
+typedef llmperf_status (*llmperf_transfer_visit)(const llmperf_transfer *transfer, void *context,
+                                                 llmperf_error *error);
+
 /*
  * A device behind functions. One handle is used by one thread at a time.
  *   open:     makes a handle for device `index` (0 ...), without touching the device more than it
@@ -95,6 +120,9 @@ enum {
  *             bits. Errors: LLMPERF_E_DEVICE, LLMPERF_E_UNSUPPORTED, LLMPERF_E_MEMORY.
  *   conditions: clock and power of the last call, 0 = not known; NULL where a backend cannot tell.
  *   close:    ends a handle; NULL is fine.
+ *   transfers: collectives between all devices, each result told as it comes; NULL where a backend
+ *             has none. To be called before any open() in this process. Errors: those of open() and
+ *             time_op(), and what the visitor returns.
  */
 typedef struct llmperf_backend {
     int abi;
@@ -106,6 +134,8 @@ typedef struct llmperf_backend {
                               unsigned *ret_flags, llmperf_error *error);
     void (*close)(void *handle);
     void (*conditions)(void *handle, double *ret_clock_hz, double *ret_power_w);
+    llmperf_status (*transfers)(const char *options, llmperf_transfer_visit visit, void *context,
+                                llmperf_error *error);
 } llmperf_backend;
 
 /* A module exports a function of this name and type. */

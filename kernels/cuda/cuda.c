@@ -35,18 +35,23 @@ static void cuda_close(void *handle)
     free(d);
 }
 
-static llmperf_status cuda_open(int index, const char *options, void **ret_handle,
-                                llmperf_error *error)
+static llmperf_status read_options(cuda_device *d, const char *options, llmperf_error *error)
 {
     const char *folder = getenv("LLMPERF_CUDA_LIBRARIES");
-    cuda_device *d = calloc(1, sizeof *d);
-    if (!d)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     d->timeout_s = 30;
     d->settle_s = 3;
     d->share = 0.6;
     snprintf(d->libraries, sizeof d->libraries, "%s", folder ? folder : "");
-    llmperf_status status = backend_options_parse("cuda", OPTIONS, options, d, error);
+    return backend_options_parse("cuda", OPTIONS, options, d, error);
+}
+
+static llmperf_status cuda_open(int index, const char *options, void **ret_handle,
+                                llmperf_error *error)
+{
+    cuda_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = read_options(d, options, error);
     if (status == LLMPERF_OK)
         status = cuda_device_find(d, index, error);
     if (status != LLMPERF_OK) {
@@ -146,6 +151,19 @@ static void cuda_conditions(void *handle, double *ret_clock_hz, double *ret_powe
     *ret_power_w = d->last.power_w > 0 ? d->last.power_w : 0;
 }
 
+static llmperf_status transfers(const char *options, llmperf_transfer_visit visit, void *context,
+                                llmperf_error *error)
+{
+    cuda_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = read_options(d, options, error);
+    if (status == LLMPERF_OK)
+        status = cuda_transfers(d, visit, context, error);
+    free(d);
+    return status;
+}
+
 /* ---- describing -------------------------------------------------------------------------------- */
 
 static void note_measuring(const cuda_device *d, llmperf_notes *notes)
@@ -224,6 +242,7 @@ const llmperf_backend *llmperf_backend_cuda(void)
         .time_op = cuda_time_op,
         .close = cuda_close,
         .conditions = cuda_conditions,
+        .transfers = transfers,
     };
     return &table;
 }

@@ -113,7 +113,10 @@ llmperf_status cuda_check(cuda_device *d, cu_result result, const char *call, ll
 #define CUDA_CALL(d, error, name, ...)                                                             \
     cuda_check((d), (d)->driver.name(__VA_ARGS__), #name, (error))
 
-/* Opens the driver, finds the device, asks its facts. No context is made. */
+/* Opens the driver and counts its devices. Errors: LLMPERF_E_UNSUPPORTED, told by code, when there
+ * is no driver or no device. */
+llmperf_status cuda_driver_open(cuda_device *d, int *ret_count, llmperf_error *error);
+/* Finds the device, asks its facts. No context is made. */
 llmperf_status cuda_device_find(cuda_device *d, int index, llmperf_error *error);
 /* Makes context, stream, module: before the first probe. */
 llmperf_status cuda_device_start(cuda_device *d, llmperf_error *error);
@@ -236,6 +239,12 @@ llmperf_status cuda_attention_splits(cuda_device *d, cuda_job *job, llmperf_erro
 double cuda_attention_scratch(const cuda_job *job);
 llmperf_status cuda_attention_run(cuda_device *d, const cuda_job *job, cu_address kv,
                                   llmperf_error *error);
+
+/* ---- collective.c ------------------------------------------------------------------------------ */
+
+/* `options`: a device that is not open, for its folder, share and time-out. */
+llmperf_status cuda_transfers(cuda_device *options, llmperf_transfer_visit visit, void *context,
+                              llmperf_error *error);
 
 /* ---- plan.c: probes ready to be timed ----------------------------------------------------------- */
 

@@ -169,7 +169,7 @@ static llmperf_status find_uuid(cuda_device *d, int count, llmperf_error *error)
                         d->uuid, count, count == 1 ? " is" : "s are");
 }
 
-llmperf_status cuda_device_find(cuda_device *d, int index, llmperf_error *error)
+llmperf_status cuda_driver_open(cuda_device *d, int *ret_count, llmperf_error *error)
 {
     int count = 0;
     llmperf_status status = cuda_load_driver(d->libraries, &d->driver, error);
@@ -185,6 +185,16 @@ llmperf_status cuda_device_find(cuda_device *d, int index, llmperf_error *error)
         return status;
     if (count < 1)
         return init_failed(d, CU_NO_DEVICE, error);
+    *ret_count = count;
+    return LLMPERF_OK;
+}
+
+llmperf_status cuda_device_find(cuda_device *d, int index, llmperf_error *error)
+{
+    int count = 0;
+    llmperf_status status = cuda_driver_open(d, &count, error);
+    if (status != LLMPERF_OK)
+        return status;
     if (d->uuid[0])
         status = find_uuid(d, count, error);
     else if (index < 0 || index >= count)

@@ -311,6 +311,10 @@ static bool fake_supports(void *handle, const llmperf_probe *probe, llmperf_erro
         llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend fake has one algorithm alone");
         return false;
     }
+    if (probe->eager) {
+        llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend fake has no host that launches");
+        return false;
+    }
     if (probe->kind == LLMPERF_PROBE_OP)
         return supports_op(f, &probe->op, error);
     for (int i = 0; probe->kind == LLMPERF_PROBE_FORWARD && i < probe->op_count; i++)

@@ -87,6 +87,41 @@ Test(probes, a_quick_plan_is_thinner_and_shorter)
     llmperf_probe_plan_free(&full);
 }
 
+/* Full: at least 48 shapes a format with m from 1 to 8192, k from 256 to 28672. */
+Test(probes, a_gpu_gets_launches_links_and_the_long_grid)
+{
+    for (int quick = 0; quick < 2; quick++) {
+        llmperf_probe_plan plan = plan_of("gpu=1", quick);
+        static const llmperf_probe_kind ONCE[] = {
+            LLMPERF_PROBE_WRITE,      LLMPERF_PROBE_COPY,         LLMPERF_PROBE_TRIAD,
+            LLMPERF_PROBE_LAUNCH,     LLMPERF_PROBE_LAUNCH_GRAPH, LLMPERF_PROBE_LAUNCH_HOST,
+            LLMPERF_PROBE_ROUND_TRIP,
+        };
+        double least_k = INFINITY, most_k = 0, most_m = 0;
+        int shapes = 0;
+        for (size_t i = 0; i < sizeof ONCE / sizeof *ONCE; i++)
+            cr_expect_eq(count_kind(&plan, ONCE[i]), 1);
+        cr_expect_eq(count_kind(&plan, LLMPERF_PROBE_H2D), quick ? 1 : 3);
+        cr_expect_eq(count_kind(&plan, LLMPERF_PROBE_D2H), quick ? 1 : 3);
+        for (int i = 0; i < plan.count; i++) {
+            const llmperf_op *op = &plan.probe[i].op;
+            cr_expect(!plan.probe[i].best, "the fake device has one algorithm");
+            if (plan.probe[i].kind != LLMPERF_PROBE_OP || op->kind != LLMPERF_KIND_GEMM ||
+                op->dtype != LLMPERF_DTYPE_BF16)
+                continue;
+            shapes++;
+            least_k = fmin(least_k, op->k);
+            most_k = fmax(most_k, op->k);
+            most_m = fmax(most_m, op->m);
+        }
+        cr_expect(quick ? shapes >= 18 : shapes >= 48 && shapes <= 100, "%d", shapes);
+        cr_expect(most_m == 8192 && least_k <= 512);
+        cr_expect(quick || (most_k == 28672 && least_k == 256));
+        cr_expect(plan.budget_s <= (quick ? 60 : 180));
+        llmperf_probe_plan_free(&plan);
+    }
+}
+
 Test(probes, memory_streams_are_four_caches_and_fit_into_memory)
 {
     const struct {
@@ -142,6 +177,11 @@ Test(probes, descriptions_name_shape_and_size)
     cr_expect_str_eq(llmperf_probe_describe(&p, text, sizeof text), "gemm bf16 m=16 n=4096 k=1024");
     p.op.m = 1;
     cr_expect_str_eq(llmperf_probe_describe(&p, text, sizeof text), "gemv bf16 m=1 n=4096 k=1024");
+    p.best = true;
+    cr_expect_str_eq(llmperf_probe_describe(&p, text, sizeof text),
+                     "gemv bf16 m=1 n=4096 k=1024, best");
+    p = (llmperf_probe){.kind = LLMPERF_PROBE_H2D, .bytes = 65536};
+    cr_expect_str_eq(llmperf_probe_describe(&p, text, sizeof text), "host to device 64 KiB");
     p = (llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH};
     cr_expect_str_eq(llmperf_probe_describe(&p, text, sizeof text), "empty launch");
     cr_expect_str_eq(llmperf_probe_describe(&p, text, 6), "empty");
