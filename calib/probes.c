@@ -14,7 +14,9 @@
 static const double MIB = 1048576, KIB = 1024;
 static const double QUICK_BUDGET_S = 45, FULL_BUDGET_S = 400;
 static const double QUICK_LIMIT_S = 1.5, FULL_LIMIT_S = 6;
-static const double GPU_QUICK_BUDGET_S = 40, GPU_FULL_BUDGET_S = 150; /* device time is dear */
+/* device time is dear: what has not been measured by MOST is left out */
+static const double GPU_QUICK_BUDGET_S = 40, GPU_FULL_BUDGET_S = 150;
+static const double GPU_QUICK_MOST_S = 55, GPU_FULL_MOST_S = 170;
 static const double GPU_QUICK_LIMIT_S = 0.5, GPU_FULL_LIMIT_S = 1;
 static const double LINK_BYTES = 256 * 1048576.0;
 static const double MEMORY_SHARE = 0.6; /* of free memory, all buffers together */
@@ -222,9 +224,13 @@ static const struct {
 };
 
 /* In the order of interest: what LLMs are served in. */
-static const llmperf_dtype DTYPES[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_TF32, LLMPERF_DTYPE_BF16,
-                                       LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_FP8,  LLMPERF_DTYPE_INT8,
-                                       LLMPERF_DTYPE_NVFP4};
+enum { FORMATS = 7 };
+static const llmperf_dtype DTYPES[FORMATS] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_TF32,
+                                              LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16,
+                                              LLMPERF_DTYPE_FP8,  LLMPERF_DTYPE_INT8};
+static const llmperf_dtype GPU_DTYPES[FORMATS] = {
+    LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP8,  LLMPERF_DTYPE_NVFP4, LLMPERF_DTYPE_FP16,
+    LLMPERF_DTYPE_TF32, LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_FP32};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -395,18 +401,18 @@ static bool supports_gemm(planner *p, llmperf_dtype dtype, llmperf_error *reason
 }
 
 /* One line for all formats without a product: their names and the first reason. */
-static void note_formats(planner *p, const bool *has)
+static void note_formats(planner *p, const llmperf_dtype *dtypes, const bool *has)
 {
     char names[128] = "";
     llmperf_error reason = {0};
-    for (size_t i = 0; i < COUNT(DTYPES); i++) {
+    for (size_t i = 0; i < FORMATS; i++) {
         size_t used = strlen(names);
-        if (has[i] || (DTYPES[i] == LLMPERF_DTYPE_NVFP4 && !p->is_gpu))
+        if (has[i] || dtypes[i] == LLMPERF_DTYPE_NONE)
             continue;
         if (!used)
-            supports_gemm(p, DTYPES[i], &reason);
+            supports_gemm(p, dtypes[i], &reason);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                 llmperf_dtype_name(DTYPES[i]));
+                 llmperf_dtype_name(dtypes[i]));
     }
     if (names[0])
         llmperf_note(&p->plan->skipped, "%s (%s)", names, reason.text);
@@ -434,14 +440,32 @@ static void add_attentions(planner *p, llmperf_dtype dtype)
         add_attention(p, dtype, &PREFILL[i], false);
 }
 
-/* Counted by bytes, computed in fp32 whatever the format: one format tells all. */
-static void add_elementwise(planner *p, llmperf_dtype dtype)
+/* Counted by bytes, computed in fp32 whatever the format: one tells all, the narrowest of 16 bit and
+ * more. */
+static void add_elementwise(planner *p, const llmperf_dtype *dtypes, const bool *has)
 {
-    for (size_t i = 0; i < COUNT(ELEMENTWISE); i++) {
+    llmperf_dtype dtype = LLMPERF_DTYPE_NONE;
+    for (size_t i = 0; i < FORMATS; i++)
+        if (has[i] && llmperf_dtype_bits(dtypes[i]) >= 16 &&
+            (!dtype || llmperf_dtype_bits(dtypes[i]) <= llmperf_dtype_bits(dtype)))
+            dtype = dtypes[i];
+    for (size_t i = 0; dtype && i < COUNT(ELEMENTWISE); i++) {
         double values = ELEMENTWISE[i].tokens * ELEMENTWISE[i].width;
         if (wanted(p, ELEMENTWISE[i].when))
             add_op(p, llmperf_sample_elementwise(dtype, values * ELEMENTWISE[i].reads, values));
     }
+}
+
+/* Products and attention of one format. */
+static void add_format(planner *p, llmperf_dtype dtype)
+{
+    if (p->is_gpu)
+        add_gpu_gemms(p, dtype);
+    else
+        add_gemms(p, dtype);
+    add_gemvs(p, dtype);
+    if (llmperf_dtype_bits(dtype) >= 16 && dtype != LLMPERF_DTYPE_TF32)
+        add_attentions(p, dtype);
 }
 
 llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle, bool quick,
@@ -459,6 +483,7 @@ llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *han
     if (p.is_gpu) {
         plan.budget_s = quick ? GPU_QUICK_BUDGET_S : GPU_FULL_BUDGET_S;
         plan.time_limit_s = quick ? GPU_QUICK_LIMIT_S : GPU_FULL_LIMIT_S;
+        plan.most_s = quick ? GPU_QUICK_MOST_S : GPU_FULL_MOST_S;
     }
     double free_bytes =
         p.device.memory_free_bytes > 0 ? p.device.memory_free_bytes : p.device.memory_bytes;
@@ -466,25 +491,18 @@ llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *han
 
     add_streams(&p);
     add_host(&p);
-    bool has[COUNT(DTYPES)] = {false};
-    for (size_t i = 0; i < COUNT(DTYPES); i++) {
-        has[i] = supports_gemm(&p, DTYPES[i], NULL);
-        if (!has[i])
-            continue;
-        if (p.is_gpu)
-            add_gpu_gemms(&p, DTYPES[i]);
-        else
-            add_gemms(&p, DTYPES[i]);
-        add_gemvs(&p, DTYPES[i]);
-        if (llmperf_dtype_bits(DTYPES[i]) >= 16 && DTYPES[i] != LLMPERF_DTYPE_TF32)
-            add_attentions(&p, DTYPES[i]);
-    }
-    for (size_t i = COUNT(DTYPES); i-- > 0;) /* the narrowest of 16 bit and more */
-        if (has[i] && llmperf_dtype_bits(DTYPES[i]) >= 16) {
-            add_elementwise(&p, DTYPES[i]);
-            break;
-        }
-    note_formats(&p, has);
+    const llmperf_dtype *dtypes = p.is_gpu ? GPU_DTYPES : DTYPES;
+    bool has[FORMATS] = {false};
+    for (size_t i = 0; i < FORMATS; i++)
+        has[i] = dtypes[i] && supports_gemm(&p, dtypes[i], NULL);
+    if (p.is_gpu) /* the time may not last for all formats */
+        add_elementwise(&p, dtypes, has);
+    for (size_t i = 0; i < FORMATS; i++)
+        if (has[i])
+            add_format(&p, dtypes[i]);
+    if (!p.is_gpu)
+        add_elementwise(&p, dtypes, has);
+    note_formats(&p, dtypes, has);
     if (p.status == LLMPERF_OK && plan.count == 0)
         p.status = llmperf_fail(
             error, LLMPERF_E_UNSUPPORTED, "nothing can be measured on this device%s%s",

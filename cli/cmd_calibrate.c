@@ -356,6 +356,12 @@ static llmperf_status measure_all(session *s, llmperf_error *error)
     for (int i = 0; i < s->plan.count && status == LLMPERF_OK && !interrupted; i++) {
         if (have[i])
             continue;
+        if (s->plan.most_s > 0 && now_s() - begun_s > s->plan.most_s) {
+            llmperf_note(&s->skipped,
+                         "the last %d probes: no time was left (resume with --samples)", missing);
+            s->failed += missing;
+            break;
+        }
         double left_s = fmax(0, budget_s - (now_s() - begun_s));
         /* the cheap ones end early and leave their time to the dear ones; simulated time is free */
         double limit_s = s->device.device.simulated

@@ -121,6 +121,7 @@ typedef struct llmperf_probe_plan {
     llmperf_probe watch;   /* a memory stream for llmperf_measure_options.watch */
     double time_limit_s;   /* per probe, to begin with */
     double budget_s;       /* for all of them */
+    double most_s;         /* what is not measured by then is left out; 0 = no end */
     llmperf_notes skipped; /* what the device does not support, each reason once */
 } llmperf_probe_plan;
 

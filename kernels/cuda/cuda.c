@@ -168,6 +168,8 @@ static llmperf_status transfers(const char *options, llmperf_transfer_visit visi
 
 static void note_measuring(const cuda_device *d, llmperf_notes *notes)
 {
+    if (d->start_took_s > 1)
+        llmperf_note(notes, "context, kernels and cuBLASLt took %.1f s to start", d->start_took_s);
     if (d->settle_took_s > 0 && d->settle_to_w > 0)
         llmperf_note(
             notes,

@@ -102,7 +102,7 @@ typedef struct cuda_device {
     /* what happened, for notes */
     int64_t windows, late, judged, capped, throttled, contended, rejected;
     char rejected_why[LLMPERF_TEXT_MAX];
-    double settle_from_w, settle_to_w, settle_clock_hz, settle_took_s;
+    double settle_from_w, settle_to_w, settle_clock_hz, settle_took_s, start_took_s;
     cuda_moment last;
     unsigned last_flags;
 } cuda_device;

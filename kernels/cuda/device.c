@@ -296,6 +296,7 @@ llmperf_status cuda_device_start(cuda_device *d, llmperf_error *error)
     if (d->started)
         return LLMPERF_OK;
     d->doing = "start-up";
+    double begun_s = cuda_now_s();
     llmperf_status status = LLMPERF_OK;
     if (!d->context)
         status = CUDA_CALL(d, error, cuDevicePrimaryCtxRetain, &d->context, d->device);
@@ -320,6 +321,7 @@ llmperf_status cuda_device_start(cuda_device *d, llmperf_error *error)
     if (status == LLMPERF_OK)
         status = start_lt(d, error);
     d->started = status == LLMPERF_OK;
+    d->start_took_s = cuda_now_s() - begun_s;
     /* without a context nothing can be measured: not a shortage of one probe */
     return status == LLMPERF_E_MEMORY ? LLMPERF_E_DEVICE : status;
 }

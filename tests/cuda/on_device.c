@@ -56,8 +56,8 @@ static void start(void)
         status = cuda_device_start(&device, &error);
     if (status != LLMPERF_OK)
         stop(error.text);
-    printf("# %s, compute capability %d.%d\n", device.facts.name, device.facts.major,
-           device.facts.minor);
+    printf("# %s, compute capability %d.%d, started in %.2f s\n", device.facts.name,
+           device.facts.major, device.facts.minor, device.start_took_s);
 }
 
 void *on_device_allocate(size_t bytes)
