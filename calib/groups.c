@@ -120,7 +120,7 @@ static bool is_windowed(const llmperf_sample *s)
 
 static bool is_operator(const llmperf_sample *s)
 {
-    return s->op.bytes > 0 || s->op.link_bytes > 0;
+    return (s->op.bytes > 0 || s->op.link_bytes > 0) && s->kind != LLMPERF_SAMPLE_ATTN_SCORES;
 }
 
 static bool has_word(const char *const *words, const char *word)

@@ -44,9 +44,10 @@ static void describe_op(const llmperf_op *op, char *buffer, size_t size)
                  op->m, op->n, op->k);
         return;
     case LLMPERF_KIND_ATTENTION:
-        snprintf(buffer, size, "attention %s %s b=%.0f q=%.0f past=%.0f heads=%.0f/%.0f d=%.0f",
-                 regime ? regime : "", dtype, op->sequences, op->query_tokens, op->past_tokens,
-                 op->heads, op->kv_heads, op->head_dim);
+        snprintf(buffer, size, "%s %s %s b=%.0f q=%.0f past=%.0f heads=%.0f/%.0f d=%.0f",
+                 op->id == LLMPERF_OP_ATTN_SCORES ? "scores" : "attention", regime ? regime : "",
+                 dtype, op->sequences, op->query_tokens, op->past_tokens, op->heads, op->kv_heads,
+                 op->head_dim);
         return;
     default:
         size_text(op->bytes, amount, sizeof amount);
@@ -440,6 +441,24 @@ static void add_attentions(planner *p, llmperf_dtype dtype)
         add_attention(p, dtype, &PREFILL[i], false);
 }
 
+/* Attention against batch and length as batched products, both phases: scores of n heads. */
+static void add_scores(planner *p, llmperf_dtype dtype)
+{
+    static const double BATCH[] = {1, 8, 64}, TOKENS[] = {128, 512, 2048},
+                        CACHED[] = {512, 2048, 8192};
+    llmperf_attention_shape shape = {.dtype = dtype, .heads = 16, .kv_heads = 16, .head_dim = 128};
+    for (size_t b = 0; b < COUNT(BATCH); b++)
+        for (size_t t = 0; t < COUNT(TOKENS); t++) {
+            shape.sequences = BATCH[b];
+            shape.query_tokens = TOKENS[t];
+            shape.past_tokens = 0;
+            add_op(p, llmperf_sample_scores(&shape));
+            shape.query_tokens = 1;
+            shape.past_tokens = CACHED[t] - 1;
+            add_op(p, llmperf_sample_scores(&shape));
+        }
+}
+
 /* Counted by bytes, computed in fp32 whatever the format: one tells all, the narrowest of 16 bit and
  * more. */
 static void add_elementwise(planner *p, const llmperf_dtype *dtypes, const bool *has)
@@ -466,6 +485,8 @@ static void add_format(planner *p, llmperf_dtype dtype)
     add_gemvs(p, dtype);
     if (llmperf_dtype_bits(dtype) >= 16 && dtype != LLMPERF_DTYPE_TF32)
         add_attentions(p, dtype);
+    if (p->is_gpu && !p->quick && dtype == GPU_DTYPES[0])
+        add_scores(p, dtype);
 }
 
 llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle, bool quick,

@@ -376,7 +376,15 @@ static bool attention_row(reader *r, llmperf_sample *s)
             return false;
         shape.past_tokens = keys - shape.query_tokens;
     }
-    return make_attention(r, &shape, s);
+    bool scores = s->kind == LLMPERF_SAMPLE_ATTN_SCORES;
+    if (!make_attention(r, &shape, s))
+        return false;
+    if (scores) {
+        shape.dtype = (llmperf_dtype)s->op.dtype;
+        s->op = llmperf_sample_scores(&shape);
+        s->kind = LLMPERF_SAMPLE_ATTN_SCORES;
+    }
+    return true;
 }
 
 static bool elementwise_row(reader *r, double in, double out, llmperf_sample *s)
@@ -580,6 +588,7 @@ static bool operator_row(reader *r, llmperf_sample *s)
     case LLMPERF_SAMPLE_ATTN_PREFILL:
     case LLMPERF_SAMPLE_ATTN_DECODE:
     case LLMPERF_SAMPLE_ATTN_MIXED:
+    case LLMPERF_SAMPLE_ATTN_SCORES:
         return attention_row(r, s);
     case LLMPERF_SAMPLE_ELEMENTWISE:
         if (r->cell[C_BYTES][0])

@@ -8,11 +8,11 @@
 #include "llmperf/samples.h"
 
 static const char *const KIND_NAMES[] = {
-    "gemm",        "gemv",      "attn_prefill", "attn_decode", "attn_mixed",
-    "elementwise", "moe",       "all_reduce",   "all_gather",  "reduce_scatter",
-    "all_to_all",  "send_recv", "copy",         "launch",      "write",
-    "h2d",         "d2h",       "launch_graph", "launch_host", "round_trip",
-    NULL,
+    "gemm",        "gemv",      "attn_prefill", "attn_decode",  "attn_mixed",
+    "elementwise", "moe",       "all_reduce",   "all_gather",   "reduce_scatter",
+    "all_to_all",  "send_recv", "attn_scores",  "copy",         "launch",
+    "write",       "h2d",       "d2h",          "launch_graph", "launch_host",
+    "round_trip",  NULL,
 };
 
 const char *llmperf_sample_kind_name(llmperf_sample_kind kind)
@@ -151,6 +151,19 @@ llmperf_op llmperf_sample_attention(const llmperf_attention_shape *s)
     op.output_bytes = b * q * s->heads * d_v * a;
     op.kv_read_bytes = b * keys * s->kv_heads * width * c;
     op.kv_write_bytes = b * q * s->kv_heads * width * c;
+    sum_bytes(&op);
+    return op;
+}
+
+llmperf_op llmperf_sample_scores(const llmperf_attention_shape *s)
+{
+    llmperf_op op = llmperf_sample_attention(s);
+    double keys = s->past_tokens + s->query_tokens, rows = s->sequences * s->heads;
+    op.id = LLMPERF_OP_ATTN_SCORES;
+    op.flop = 2 * s->head_dim * rows * s->query_tokens * keys;
+    op.input_bytes = rows * (s->query_tokens + keys) * s->head_dim * bytes_of(s->dtype);
+    op.output_bytes = rows * s->query_tokens * keys * bytes_of(s->dtype);
+    op.kv_read_bytes = op.kv_write_bytes = 0;
     sum_bytes(&op);
     return op;
 }

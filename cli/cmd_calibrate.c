@@ -124,6 +124,8 @@ static llmperf_sample_kind kind_of(const llmperf_probe *probe)
     }
     if (op->kind == LLMPERF_KIND_GEMM)
         return op->m == 1 ? LLMPERF_SAMPLE_GEMV : LLMPERF_SAMPLE_GEMM;
+    if (op->id == LLMPERF_OP_ATTN_SCORES)
+        return LLMPERF_SAMPLE_ATTN_SCORES;
     if (op->kind == LLMPERF_KIND_ATTENTION)
         return op->regime == LLMPERF_REGIME_DECODE    ? LLMPERF_SAMPLE_ATTN_DECODE
                : op->regime == LLMPERF_REGIME_PREFILL ? LLMPERF_SAMPLE_ATTN_PREFILL
@@ -140,7 +142,8 @@ static bool is_launch(llmperf_sample_kind kind)
 static llmperf_sample sample_of(const session *s, const llmperf_probe *probe)
 {
     llmperf_sample_kind kind = kind_of(probe);
-    bool is_blas = kind == LLMPERF_SAMPLE_GEMM || kind == LLMPERF_SAMPLE_GEMV;
+    bool is_blas = kind == LLMPERF_SAMPLE_GEMM || kind == LLMPERF_SAMPLE_GEMV ||
+                   kind == LLMPERF_SAMPLE_ATTN_SCORES;
     llmperf_sample sample = {.hw = s->hw_name, .kind = (uint8_t)kind};
     if (probe->kind == LLMPERF_PROBE_OP)
         sample.op = probe->op;

@@ -28,7 +28,8 @@ typedef enum llmperf_sample_kind {
     LLMPERF_SAMPLE_REDUCE_SCATTER,
     LLMPERF_SAMPLE_ALL_TO_ALL,
     LLMPERF_SAMPLE_SEND_RECV,
-    LLMPERF_SAMPLE_COPY, /* read, copy and triad streams: from here on no operators */
+    LLMPERF_SAMPLE_ATTN_SCORES, /* the batched product of queries and keys; not fitted */
+    LLMPERF_SAMPLE_COPY,        /* read, copy and triad streams: from here on no operators */
     LLMPERF_SAMPLE_LAUNCH,
     LLMPERF_SAMPLE_WRITE,
     LLMPERF_SAMPLE_H2D,
@@ -98,6 +99,8 @@ typedef struct llmperf_attention_shape {
     double heads, kv_heads, head_dim, value_dim; /* value_dim 0 = head_dim */
 } llmperf_attention_shape;
 LLMPERF_API llmperf_op llmperf_sample_attention(const llmperf_attention_shape *shape);
+/* QK^T alone, unfused: every query with every key, K expanded to the query heads, scores in memory. */
+LLMPERF_API llmperf_op llmperf_sample_scores(const llmperf_attention_shape *shape);
 /* bytes: the whole buffer, as nccl-tests counts it. */
 LLMPERF_API llmperf_op llmperf_sample_collective(llmperf_collective collective, double devices,
                                                  double bytes);

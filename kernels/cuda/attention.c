@@ -44,8 +44,6 @@ bool cuda_attention_supports(cuda_device *d, const llmperf_op *op, llmperf_error
           op->heads >= op->kv_heads && fmod(op->heads, op->kv_heads) == 0 &&
           op->sequences < 65536 && op->heads < 65536 && tokens_of(op) < 1e9))
         return refuse(error, "this attention is not a fused one of whole KV groups");
-    if (op->id == LLMPERF_OP_ATTN_SCORES || op->id == LLMPERF_OP_ATTN_VALUES)
-        return refuse(error, "unfused attention is not run");
     if (size_index(op) < 0)
         return refuse(error, "attention kernels have heads of 64, 128 and 256");
     if (!is_half && !(decode && op->dtype == LLMPERF_DTYPE_FP32))

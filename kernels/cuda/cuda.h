@@ -189,14 +189,14 @@ bool cuda_gemm_supports(cuda_device *d, const llmperf_op *op, llmperf_error *err
 double cuda_gemm_scales(llmperf_dtype dtype, int64_t m, int64_t n, int64_t k);
 /* Errors: LLMPERF_E_UNSUPPORTED when the library has no algorithm. */
 llmperf_status cuda_gemm_make(cuda_device *d, llmperf_dtype dtype, int64_t m, int64_t n, int64_t k,
-                              cuda_gemm *ret_gemm, llmperf_error *error);
+                              int64_t batch, cuda_gemm *ret_gemm, llmperf_error *error);
 void cuda_gemm_free(cuda_device *d, cuda_gemm *gemm);
 llmperf_status cuda_gemm_run(cuda_device *d, const cuda_gemm *gemm, cu_address w, cu_address a,
                              cu_address out, llmperf_error *error);
 /* Is what `gemm->use` writes right? Values at random places against double precision. */
 typedef struct cuda_gemm_case {
     llmperf_dtype dtype;
-    int64_t m, n, k;
+    int64_t m, n, k, batch; /* batched: the first and one of the last are looked at */
     cu_address w, a, out;
 } cuda_gemm_case;
 llmperf_status cuda_gemm_verify(cuda_device *d, const cuda_gemm *gemm, const cuda_gemm_case *c,
@@ -212,11 +212,12 @@ typedef struct cuda_job {
     int64_t copies, turn;
     cuda_gemm gemm;
     bool has_gemm;
-    bool rotates;     /* operands of an elementwise pass lie in the KV arena, copy by copy */
-    uint32_t inputs;  /* of an elementwise pass */
-    uint64_t count;   /* its values, or the rows of a norm or a look-up */
-    uint32_t columns; /* of a norm; bytes of a row of a look-up */
-    uint32_t splits;  /* of decode attention */
+    int64_t m, n, k, batch; /* of the product; batch > 1: unfused attention, one for each head */
+    bool rotates;           /* operands of an elementwise pass lie in the KV arena, copy by copy */
+    uint32_t inputs;        /* of an elementwise pass */
+    uint64_t count;         /* its values, or the rows of a norm or a look-up */
+    uint32_t columns;       /* of a norm; bytes of a row of a look-up */
+    uint32_t splits;        /* of decode attention */
 } cuda_job;
 
 bool cuda_job_supports(cuda_device *d, const llmperf_op *op, llmperf_error *error);

@@ -170,10 +170,19 @@ static llmperf_status write_scales(cuda_device *d, llmperf_dtype dtype, llmperf_
 }
 
 static llmperf_status make_layout(cuda_device *d, lt_layout *ret_layout, int type, int64_t rows,
-                                  int64_t columns, llmperf_error *error)
+                                  int64_t columns, int64_t batch, llmperf_error *error)
 {
-    return LT_CALL(d, error, cublasLtMatrixLayoutCreate, ret_layout, type, (uint64_t)rows,
-                   (uint64_t)columns, rows);
+    int32_t count = (int32_t)batch;
+    int64_t stride = rows * columns;
+    llmperf_status status = LT_CALL(d, error, cublasLtMatrixLayoutCreate, ret_layout, type,
+                                    (uint64_t)rows, (uint64_t)columns, rows);
+    if (status == LLMPERF_OK && batch > 1)
+        status = LT_CALL(d, error, cublasLtMatrixLayoutSetAttribute, *ret_layout,
+                         LT_LAYOUT_BATCH_COUNT, &count, sizeof count);
+    if (status == LLMPERF_OK && batch > 1)
+        status = LT_CALL(d, error, cublasLtMatrixLayoutSetAttribute, *ret_layout,
+                         LT_LAYOUT_BATCH_STRIDE, &stride, sizeof stride);
+    return status;
 }
 
 static llmperf_status ask_heuristic(cuda_device *d, cuda_gemm *g, llmperf_error *error)
@@ -207,7 +216,7 @@ static llmperf_status ask_heuristic(cuda_device *d, cuda_gemm *g, llmperf_error 
 }
 
 llmperf_status cuda_gemm_make(cuda_device *d, llmperf_dtype dtype, int64_t m, int64_t n, int64_t k,
-                              cuda_gemm *ret_gemm, llmperf_error *error)
+                              int64_t batch, cuda_gemm *ret_gemm, llmperf_error *error)
 {
     static const int32_t TRANSPOSED = LT_OP_T, PLAIN = LT_OP_N;
     cuda_gemm g = {.is_integer = FORMATS[dtype].scale_type == LT_R_32I};
@@ -222,11 +231,11 @@ llmperf_status cuda_gemm_make(cuda_device *d, llmperf_dtype dtype, int64_t m, in
     if (status == LLMPERF_OK && (dtype == LLMPERF_DTYPE_FP8 || dtype == LLMPERF_DTYPE_NVFP4))
         status = set_scales(d, dtype, g.desc, error);
     if (status == LLMPERF_OK)
-        status = make_layout(d, &g.w, FORMATS[dtype].type, k, n, error);
+        status = make_layout(d, &g.w, FORMATS[dtype].type, k, n, batch, error);
     if (status == LLMPERF_OK)
-        status = make_layout(d, &g.a, FORMATS[dtype].type, k, m, error);
+        status = make_layout(d, &g.a, FORMATS[dtype].type, k, m, batch, error);
     if (status == LLMPERF_OK)
-        status = make_layout(d, &g.d, FORMATS[dtype].out_type, n, m, error);
+        status = make_layout(d, &g.d, FORMATS[dtype].out_type, n, m, batch, error);
     if (status == LLMPERF_OK)
         status = ask_heuristic(d, &g, error);
     if (status != LLMPERF_OK) {
@@ -298,17 +307,20 @@ static double tolerance(llmperf_dtype dtype, double expected, double magnitude, 
     return out * (fabs(expected) + 4 * magnitude / sqrt(k)) + sum * magnitude;
 }
 
-llmperf_status cuda_gemm_verify(cuda_device *d, const cuda_gemm *gemm, const cuda_gemm_case *c,
-                                bool *ret_right, char why[LLMPERF_TEXT_MAX], llmperf_error *error)
+/* One product of a batch: `at` values computed again and compared. */
+static llmperf_status verify_one(cuda_device *d, const cuda_gemm *gemm, const cuda_gemm_case *c,
+                                 int64_t which, bool *ret_right, char why[LLMPERF_TEXT_MAX],
+                                 llmperf_error *error)
 {
     double values[3][CHECKED];
     cu_address room = d->arena[CUDA_ARENA_SMALL].address + SMALL_CHECK;
     double *device = (double *)(uintptr_t)room; /* not ours to read */
-    double out_bytes = (double)c->m * (double)c->n * cuda_format_bytes(FORMATS[c->dtype].out);
+    double in = cuda_format_bytes(FORMATS[c->dtype].in) * (double)(which * c->k);
+    double out = cuda_format_bytes(FORMATS[c->dtype].out) * (double)(which * c->n);
     kernel_check_args a = {
-        .a = (const void *)(uintptr_t)c->a,
-        .b = (const void *)(uintptr_t)c->w,
-        .d = (const void *)(uintptr_t)c->out,
+        .a = (const void *)(uintptr_t)(c->a + (cu_address)(in * (double)c->m)),
+        .b = (const void *)(uintptr_t)(c->w + (cu_address)(in * (double)c->n)),
+        .d = (const void *)(uintptr_t)(c->out + (cu_address)(out * (double)c->m)),
         .expected = device,
         .found = device + CHECKED,
         .magnitude = device + 2 * CHECKED,
@@ -321,31 +333,41 @@ llmperf_status cuda_gemm_verify(cuda_device *d, const cuda_gemm *gemm, const cud
         .out_format = FORMATS[c->dtype].out,
         .scale = 1,
     };
+    llmperf_status status =
+        cuda_launch(d, CUDA_FN_kernel_gemm_check, CHECKED, 1, 1, KERNEL_THREADS, 0, &a, error);
+    if (status == LLMPERF_OK)
+        status = cuda_wait(d, error);
+    if (status == LLMPERF_OK)
+        status = CUDA_CALL(d, error, cuMemcpyDtoH_v2, values, room, sizeof values);
+    for (int i = 0; status == LLMPERF_OK && i < CHECKED && *ret_right; i++) {
+        double wrong = fabs(values[0][i] - values[1][i]);
+        double allowed = tolerance(c->dtype, values[0][i], values[2][i], (double)c->k);
+        if (wrong <= allowed) /* NaN is not */
+            continue;
+        *ret_right = false;
+        snprintf(why, LLMPERF_TEXT_MAX,
+                 "algorithm %d of %s m=%lld n=%lld k=%lld computes %.6g where %.6g is right",
+                 gemm->use, llmperf_dtype_name(c->dtype), (long long)c->m, (long long)c->n,
+                 (long long)c->k, values[1][i], values[0][i]);
+    }
+    return status;
+}
+
+llmperf_status cuda_gemm_verify(cuda_device *d, const cuda_gemm *gemm, const cuda_gemm_case *c,
+                                bool *ret_right, char why[LLMPERF_TEXT_MAX], llmperf_error *error)
+{
+    double out_bytes =
+        (double)c->m * (double)c->n * (double)c->batch * cuda_format_bytes(FORMATS[c->dtype].out);
+    *ret_right = true;
     /* every bit set: NaN, or -1 where integers are written: an unwritten value is seen */
     llmperf_status status =
         CUDA_CALL(d, error, cuMemsetD8Async, c->out, 0xff, (size_t)out_bytes, d->stream);
     if (status == LLMPERF_OK)
         status = cuda_gemm_run(d, gemm, c->w, c->a, c->out, error);
     if (status == LLMPERF_OK)
-        status =
-            cuda_launch(d, CUDA_FN_kernel_gemm_check, CHECKED, 1, 1, KERNEL_THREADS, 0, &a, error);
-    if (status == LLMPERF_OK)
-        status = cuda_wait(d, error);
-    if (status == LLMPERF_OK)
-        status = CUDA_CALL(d, error, cuMemcpyDtoH_v2, values, room, sizeof values);
-    if (status != LLMPERF_OK)
-        return status;
-    *ret_right = true;
-    for (int i = 0; i < CHECKED && *ret_right; i++) {
-        double wrong = fabs(values[0][i] - values[1][i]);
-        double allowed = tolerance(c->dtype, values[0][i], values[2][i], (double)c->k);
-        if (!(wrong <= allowed)) { /* NaN fails */
-            *ret_right = false;
-            snprintf(why, LLMPERF_TEXT_MAX,
-                     "algorithm %d of %s m=%lld n=%lld k=%lld computes %.6g where %.6g is right",
-                     gemm->use, llmperf_dtype_name(c->dtype), (long long)c->m, (long long)c->n,
-                     (long long)c->k, values[1][i], values[0][i]);
-        }
-    }
-    return LLMPERF_OK;
+        status = verify_one(d, gemm, c, 0, ret_right, why, error);
+    int64_t last = (c->batch - 1) / 8 * 8; /* starts on 16 bytes whatever the shape */
+    if (status == LLMPERF_OK && last > 0)
+        status = verify_one(d, gemm, c, last, ret_right, why, error);
+    return status;
 }

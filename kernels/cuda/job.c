@@ -25,6 +25,28 @@ static bool refuse(llmperf_error *error, const char *format, const char *what)
     return false;
 }
 
+/* The two products of unfused attention: one for each sequence and head. */
+static bool is_batched(const llmperf_op *op)
+{
+    return op->id == LLMPERF_OP_ATTN_SCORES || op->id == LLMPERF_OP_ATTN_VALUES;
+}
+
+static bool is_product(const llmperf_op *op)
+{
+    return op->kind == LLMPERF_KIND_GEMM || is_batched(op);
+}
+
+static bool supports_batched(cuda_device *d, const llmperf_op *op, llmperf_error *error)
+{
+    llmperf_op one = {.dtype = op->dtype,
+                      .m = op->query_tokens,
+                      .n = op->past_tokens + op->query_tokens,
+                      .k = op->head_dim};
+    if (!(op->sequences * op->heads >= 1 && op->sequences * op->heads < 1e6))
+        return refuse(error, "backend cuda: no batched products of this %s", "shape");
+    return cuda_gemm_supports(d, &one, error);
+}
+
 /* Formats of attention; of passes, which say in what they compute (fp32), not how values lie:
  * activations of 16 bit. KERNEL_ or -1. */
 static int vector_format(const llmperf_op *op)
@@ -48,6 +70,8 @@ bool cuda_job_supports(cuda_device *d, const llmperf_op *op, llmperf_error *erro
     case LLMPERF_KIND_GEMM:
         return cuda_gemm_supports(d, op, error);
     case LLMPERF_KIND_ATTENTION:
+        if (is_batched(op))
+            return supports_batched(d, op, error);
         return cuda_attention_supports(d, op, error);
     case LLMPERF_KIND_ELEMENTWISE:
         if (vector_format(op) < 0)
@@ -64,9 +88,22 @@ bool cuda_job_supports(cuda_device *d, const llmperf_op *op, llmperf_error *erro
 
 /* ---- shapes ------------------------------------------------------------------------------------ */
 
-static int64_t rows_of(const llmperf_op *op)
+/* Shape of the product: scores (q, keys) of d; values (q, d) of keys, V held as (d, keys). */
+static void shape_product(cuda_job *j)
 {
-    return (int64_t)ceil(op->m);
+    const llmperf_op *op = &j->op;
+    int64_t keys = (int64_t)(op->past_tokens + op->query_tokens);
+    bool scores = op->id == LLMPERF_OP_ATTN_SCORES;
+    j->batch = 1;
+    j->m = (int64_t)ceil(op->m);
+    j->n = (int64_t)op->n;
+    j->k = (int64_t)op->k;
+    if (!is_batched(op))
+        return;
+    j->batch = (int64_t)(op->sequences * op->heads);
+    j->m = (int64_t)op->query_tokens;
+    j->n = scores ? keys : (int64_t)op->value_dim;
+    j->k = scores ? (int64_t)op->head_dim : keys;
 }
 
 /* One row after another, each with its own norm; else a pass that moves as many bytes. */
@@ -129,14 +166,16 @@ llmperf_status cuda_job_init(cuda_device *d, const llmperf_op *op, bool cold, cu
     cuda_job j = {.op = *op, .splits = 1};
     uint32_t out = 0;
     llmperf_status status = LLMPERF_OK;
-    if (op->kind == LLMPERF_KIND_GEMM) {
+    if (is_product(op)) {
         cuda_gemm_formats((llmperf_dtype)op->dtype, &j.format, &out);
-        j.stride = (double)cuda_aligned(op->n * op->k * cuda_format_bytes(j.format));
+        shape_product(&j);
+        j.stride = (double)cuda_aligned((double)j.n * (double)j.k * (double)j.batch *
+                                        cuda_format_bytes(j.format));
     } else {
         int format = vector_format(op);
         j.format = format < 0 ? KERNEL_BF16 : (uint32_t)format;
     }
-    if (op->kind == LLMPERF_KIND_ATTENTION) {
+    if (op->kind == LLMPERF_KIND_ATTENTION && !is_batched(op)) {
         j.stride = (double)cuda_aligned(kv_bytes(&j));
         status = cuda_attention_splits(d, &j, error);
     } else if (op->kind == LLMPERF_KIND_ELEMENTWISE) {
@@ -159,8 +198,8 @@ static double input_bytes(const cuda_job *j)
 {
     const llmperf_op *op = &j->op;
     double width = cuda_format_bytes(j->format);
-    if (op->kind == LLMPERF_KIND_GEMM)
-        return (double)rows_of(op) * op->k * width;
+    if (is_product(op))
+        return (double)j->m * (double)j->k * (double)j->batch * width;
     if (op->kind == LLMPERF_KIND_ATTENTION)
         return op->sequences * op->query_tokens * op->heads * op->head_dim * width;
     if (op->kind == LLMPERF_KIND_ELEMENTWISE && !j->rotates)
@@ -172,9 +211,9 @@ static double output_bytes(const cuda_job *j)
 {
     const llmperf_op *op = &j->op;
     uint32_t in = 0, out = j->format;
-    if (op->kind == LLMPERF_KIND_GEMM) {
+    if (is_product(op)) {
         cuda_gemm_formats((llmperf_dtype)op->dtype, &in, &out);
-        return (double)rows_of(op) * op->n * cuda_format_bytes(out);
+        return (double)j->m * (double)j->n * (double)j->batch * cuda_format_bytes(out);
     }
     if (op->kind == LLMPERF_KIND_ATTENTION)
         return op->sequences * op->query_tokens * op->heads * op->value_dim *
@@ -203,15 +242,14 @@ llmperf_status cuda_job_reserve(cuda_device *d, const cuda_job *job, llmperf_err
         cuda_reserve(d, CUDA_ARENA_IN, input_bytes(job) + weights_behind(job), error);
     if (status == LLMPERF_OK)
         status = cuda_reserve(d, CUDA_ARENA_OUT, output_bytes(job), error);
-    if (status == LLMPERF_OK && op->kind == LLMPERF_KIND_ATTENTION)
+    if (status == LLMPERF_OK && op->kind == LLMPERF_KIND_ATTENTION && !is_batched(op))
         status = cuda_reserve(d, CUDA_ARENA_SCRATCH, cuda_attention_scratch(job), error);
     if (status == LLMPERF_OK && op->kind == LLMPERF_KIND_GATHER)
         status = cuda_reserve(d, CUDA_ARENA_SCRATCH, table_bytes(d, job), error);
     if (status == LLMPERF_OK && op->kind == LLMPERF_KIND_GEMM)
-        status = cuda_reserve(
-            d, CUDA_ARENA_SCALES,
-            cuda_gemm_scales((llmperf_dtype)op->dtype, rows_of(op), (int64_t)op->n, (int64_t)op->k),
-            error);
+        status =
+            cuda_reserve(d, CUDA_ARENA_SCALES,
+                         cuda_gemm_scales((llmperf_dtype)op->dtype, job->m, job->n, job->k), error);
     return status;
 }
 
@@ -253,14 +291,23 @@ static llmperf_status try_algorithm(cuda_device *d, cuda_job *j, const cuda_gemm
     return status;
 }
 
+/* Where a job's first copy lies. */
+static cu_address place_of(const cuda_device *d, const cuda_job *j)
+{
+    if (j->op.kind == LLMPERF_KIND_GEMM)
+        return d->arena[CUDA_ARENA_WEIGHTS].address + (cu_address)j->weights_at;
+    return d->arena[CUDA_ARENA_KV].address + (cu_address)j->kv_at;
+}
+
 static llmperf_status choose_algorithm(cuda_device *d, cuda_job *j, bool rank, llmperf_error *error)
 {
     cuda_gemm *g = &j->gemm;
     const cuda_gemm_case c = {.dtype = (llmperf_dtype)j->op.dtype,
-                              .m = rows_of(&j->op),
-                              .n = (int64_t)j->op.n,
-                              .k = (int64_t)j->op.k,
-                              .w = d->arena[CUDA_ARENA_WEIGHTS].address + (cu_address)j->weights_at,
+                              .m = j->m,
+                              .n = j->n,
+                              .k = j->k,
+                              .batch = j->batch,
+                              .w = place_of(d, j),
                               .a = d->arena[CUDA_ARENA_IN].address,
                               .out = d->arena[CUDA_ARENA_OUT].address};
     g->first = g->best = -1;
@@ -290,23 +337,20 @@ static llmperf_status choose_algorithm(cuda_device *d, cuda_job *j, bool rank, l
 llmperf_status cuda_job_prepare(cuda_device *d, cuda_job *job, bool rank, llmperf_error *error)
 {
     const llmperf_op *op = &job->op;
-    bool is_gemm = op->kind == LLMPERF_KIND_GEMM;
     double copies = job->stride * (double)job->copies;
-    cu_address place = is_gemm ? d->arena[CUDA_ARENA_WEIGHTS].address + (cu_address)job->weights_at
-                               : d->arena[CUDA_ARENA_KV].address + (cu_address)job->kv_at;
     llmperf_status status = LLMPERF_OK;
     if (copies > 0)
-        status = cuda_fill(d, place, copies, job->format, 1, error);
+        status = cuda_fill(d, place_of(d, job), copies, job->format, 1, error);
     if (status == LLMPERF_OK)
         status = cuda_fill(d, d->arena[CUDA_ARENA_IN].address,
                            input_bytes(job) + weights_behind(job), job->format, 2, error);
     if (status == LLMPERF_OK && op->kind == LLMPERF_KIND_GATHER)
         status = cuda_fill(d, d->arena[CUDA_ARENA_SCRATCH].address, table_bytes(d, job),
                            job->format, 3, error);
-    if (status != LLMPERF_OK || !is_gemm)
+    if (status != LLMPERF_OK || !is_product(op))
         return status;
-    status = cuda_gemm_make(d, (llmperf_dtype)op->dtype, rows_of(op), (int64_t)op->n,
-                            (int64_t)op->k, &job->gemm, error);
+    status = cuda_gemm_make(d, (llmperf_dtype)op->dtype, job->m, job->n, job->k, job->batch,
+                            &job->gemm, error);
     job->has_gemm = status == LLMPERF_OK;
     return status == LLMPERF_OK ? choose_algorithm(d, job, rank, error) : status;
 }
@@ -367,21 +411,17 @@ static llmperf_status run_gather(cuda_device *d, const cuda_job *j, llmperf_erro
 
 llmperf_status cuda_job_run(cuda_device *d, cuda_job *job, llmperf_error *error)
 {
-    cu_address shift = (cu_address)((double)job->turn * job->stride);
+    cu_address copy = place_of(d, job) + (cu_address)((double)job->turn * job->stride);
     llmperf_status status;
-    if (job->op.kind == LLMPERF_KIND_GEMM)
-        status = cuda_gemm_run(
-            d, &job->gemm,
-            d->arena[CUDA_ARENA_WEIGHTS].address + (cu_address)job->weights_at + shift,
-            d->arena[CUDA_ARENA_IN].address, d->arena[CUDA_ARENA_OUT].address, error);
+    if (is_product(&job->op))
+        status = cuda_gemm_run(d, &job->gemm, copy, d->arena[CUDA_ARENA_IN].address,
+                               d->arena[CUDA_ARENA_OUT].address, error);
     else if (job->op.kind == LLMPERF_KIND_GATHER)
         status = run_gather(d, job, error);
     else if (job->op.kind == LLMPERF_KIND_ATTENTION)
-        status = cuda_attention_run(
-            d, job, d->arena[CUDA_ARENA_KV].address + (cu_address)job->kv_at + shift, error);
+        status = cuda_attention_run(d, job, copy, error);
     else
-        status = run_elementwise(
-            d, job, d->arena[CUDA_ARENA_KV].address + (cu_address)job->kv_at + shift, error);
+        status = run_elementwise(d, job, copy, error);
     job->turn = job->turn + 1 < job->copies ? job->turn + 1 : 0;
     return status;
 }
