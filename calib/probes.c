@@ -18,7 +18,7 @@ static const double QUICK_LIMIT_S = 1.5, FULL_LIMIT_S = 6;
 static const double GPU_QUICK_BUDGET_S = 40, GPU_FULL_BUDGET_S = 150;
 static const double GPU_QUICK_MOST_S = 55, GPU_FULL_MOST_S = 170;
 static const double GPU_QUICK_LIMIT_S = 0.5, GPU_FULL_LIMIT_S = 1;
-static const double LINK_BYTES = 256 * 1048576.0;
+static const double LINK_BYTES[] = {256 * 1048576.0, 4 * 1048576.0, 65536};
 static const double MEMORY_SHARE = 0.6; /* of free memory, all buffers together */
 
 /* ---- probes as text and numbers -------------------------------------------------------------- */
@@ -309,11 +309,9 @@ static void add_host(planner *p)
     add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH_GRAPH});
     add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_LAUNCH_HOST});
     add(p, &(llmperf_probe){.kind = LLMPERF_PROBE_ROUND_TRIP});
-    for (double bytes = LINK_BYTES; bytes >= 64 * KIB; bytes /= 64) {
-        add_bytes(p, LLMPERF_PROBE_H2D, bytes);
-        add_bytes(p, LLMPERF_PROBE_D2H, bytes);
-        if (p->quick)
-            break;
+    for (size_t i = 0; i < COUNT(LINK_BYTES) && (i == 0 || !p->quick); i++) {
+        add_bytes(p, LLMPERF_PROBE_H2D, LINK_BYTES[i]);
+        add_bytes(p, LLMPERF_PROBE_D2H, LINK_BYTES[i]);
     }
 }
 

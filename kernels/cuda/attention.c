@@ -75,9 +75,11 @@ llmperf_status cuda_attention_splits(cuda_device *d, cuda_job *job, llmperf_erro
     job->splits = 1;
     if (!cuda_attention_is_decode(op))
         return LLMPERF_OK;
-    llmperf_status status =
-        CUDA_CALL(d, error, cuOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
-                  d->function[DECODE[size_index(op)]], KERNEL_THREADS, 0);
+    int size = size_index(op);
+    if (size < 0)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cuda: no kernel for this head");
+    llmperf_status status = CUDA_CALL(d, error, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+                                      &resident, d->function[DECODE[size]], KERNEL_THREADS, 0);
     if (status != LLMPERF_OK)
         return status;
     double room = (double)(resident > 0 ? resident : 1) * d->facts.units;

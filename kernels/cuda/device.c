@@ -347,12 +347,13 @@ void cuda_release(cuda_device *d)
 void cuda_device_end(cuda_device *d)
 {
     bool reachable = d->context && !d->hung;
-    if (reachable) {
+    if (d->gate)
+        d->gate[0] = 1; /* should the blocking kernel still wait */
+    if (reachable)
         d->driver.cuCtxSetCurrent(d->context);
-        if (d->gate)
-            d->gate[0] = 1; /* should the blocking kernel still wait */
-        for (int i = 0; i < 2; i++)
-            cuda_plan_free(d, d->plan[i]);
+    for (int i = 0; i < 2; i++)
+        cuda_plan_free(d, d->plan[i]);
+    if (reachable) {
         if (d->lt_handle)
             d->lt.cublasLtDestroy(d->lt_handle);
         free_arenas(d, 0, CUDA_ARENA_COUNT - 1);

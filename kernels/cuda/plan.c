@@ -78,10 +78,11 @@ void cuda_plan_free(cuda_device *d, cuda_plan *plan)
 {
     if (!plan)
         return;
-    drop_graph(d, plan);
-    for (int i = 0; plan->jobs && i < plan->job_count; i++)
+    if (!d->hung) /* else every call may wait for ever */
+        drop_graph(d, plan);
+    for (int i = 0; plan->jobs && !d->hung && i < plan->job_count; i++)
         cuda_job_free(d, &plan->jobs[i]);
-    if (plan->host)
+    if (plan->host && !d->hung)
         d->driver.cuMemFreeHost(plan->host);
     free(plan->jobs);
     free(plan->runs);
@@ -482,7 +483,7 @@ static llmperf_status make_plan(cuda_device *d, const llmperf_probe *probe, cuda
     if (status == LLMPERF_OK)
         status = size_window(d, plan, unit_s, error);
     if (status != LLMPERF_OK) {
-        cuda_plan_free(d, d->hung ? NULL : plan);
+        cuda_plan_free(d, plan);
         return status;
     }
     *ret_plan = plan;
@@ -534,19 +535,22 @@ static llmperf_status choose(cuda_device *d, cuda_plan *plan, bool best, llmperf
 llmperf_status cuda_plan_time(cuda_device *d, const llmperf_probe *probe, int count,
                               double *seconds, llmperf_error *error)
 {
-    cuda_plan **slot = &d->plan[is_operator(probe)];
+    cuda_plan **slot = &d->plan[is_operator(probe)], *plan = *slot;
     llmperf_status status = LLMPERF_OK;
-    if (!*slot || !is_same(*slot, probe)) {
-        cuda_plan_free(d, *slot);
-        *slot = NULL;
+    if (!plan || !is_same(plan, probe)) {
+        cuda_plan_free(d, plan);
+        *slot = plan = NULL;
         if (is_operator(probe))
             cuda_release(d);
-        status = make_plan(d, probe, slot, error);
+        status = make_plan(d, probe, &plan, error);
+        *slot = plan;
     }
-    if (status == LLMPERF_OK && probe->kind == LLMPERF_PROBE_OP)
-        status = choose(d, *slot, probe->best, error);
+    if (!plan)
+        return status;
+    if (probe->kind == LLMPERF_PROBE_OP)
+        status = choose(d, plan, probe->best, error);
     for (int i = 0; i < count && status == LLMPERF_OK; i++)
-        status = time_once(d, *slot, &seconds[i], error);
+        status = time_once(d, plan, &seconds[i], error);
     return status;
 }
 

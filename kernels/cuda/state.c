@@ -23,12 +23,12 @@ void cuda_state_find(cuda_device *d)
 {
     const cuda_nvml *n = &d->nvml;
     nvml_device found = NULL;
-    if (n->nvmlDeviceGetHandleByUUID && d->facts.uuid[0] &&
-        n->nvmlDeviceGetHandleByUUID(d->facts.uuid, &found) == 0)
-        d->nvml_handle = found;
-    else if (n->nvmlDeviceGetHandleByPciBusId_v2 && d->facts.pci[0] &&
-             n->nvmlDeviceGetHandleByPciBusId_v2(d->facts.pci, &found) == 0)
-        d->nvml_handle = found;
+    bool is_found = n->nvmlDeviceGetHandleByUUID && d->facts.uuid[0] &&
+                    n->nvmlDeviceGetHandleByUUID(d->facts.uuid, &found) == 0;
+    if (!is_found)
+        is_found = n->nvmlDeviceGetHandleByPciBusId_v2 && d->facts.pci[0] &&
+                   n->nvmlDeviceGetHandleByPciBusId_v2(d->facts.pci, &found) == 0;
+    d->nvml_handle = is_found ? found : NULL;
 }
 
 /* ---- single readings; -1 where the call is not there or says no ------------------------------- */
