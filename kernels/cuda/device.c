@@ -273,7 +273,8 @@ static llmperf_status start_lt(cuda_device *d, llmperf_error *error)
 {
     if (!d->has_lt)
         return LLMPERF_OK;
-    lt_status made = d->lt.cublasLtCreate(&d->lt_handle);
+    /* a start that failed after it has one already */
+    lt_status made = d->lt_handle ? LT_OK : d->lt.cublasLtCreate(&d->lt_handle);
     if (made == LT_OK)
         return cuda_reserve(d, CUDA_ARENA_WORKSPACE,
                             d->facts.major >= 9 ? WORKSPACE_LARGE : WORKSPACE_SMALL, error);

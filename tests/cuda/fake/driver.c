@@ -34,7 +34,7 @@ static cu_module modules;
 static cu_event events;
 static cu_graph graphs;
 static cu_graph_exec execs;
-static pid_t initialised_by;
+static bool initialised;
 
 /* ---- at the door of every function --------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static int needs_nothing(fake_function *here)
 static int needs_init(fake_function *here)
 {
     int code = needs_nothing(here);
-    if (code == 0 && initialised_by != getpid()) /* never, or before a fork */
+    if (code == 0 && (!initialised || fake_forked()))
         code = fake_misuse(CU_NOT_INITIALIZED, "%s before cuInit in this process", here->name);
     return code;
 }
@@ -114,8 +114,8 @@ int cuInit(unsigned flags)
         return fake_misuse(CU_INVALID_VALUE, "cuInit(%u)", flags);
     if (fake_get()->devices < 1)
         return CU_NO_DEVICE;
-    initialised_by = getpid();
-    return CU_OK;
+    initialised = true;
+    return fake_forked() ? CU_NOT_INITIALIZED : CU_OK;
 }
 
 int cuDriverGetVersion(int *version)
@@ -469,8 +469,7 @@ static double run_set(const fake_work *work)
     const fake_range range = {.address = w[0], .bytes = w[1], .written = true};
     fake_memory_forget(w[0], w[1]);
     fake_memory_changed();
-    if (w[1] <= 64 << 20)
-        memset((void *)w[0], (int)w[2], w[1]);
+    fake_memory_set(w[0], w[1], (unsigned char)w[2]);
     return fake_traffic(work->device, &range, 1);
 }
 

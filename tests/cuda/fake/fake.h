@@ -45,7 +45,7 @@ typedef struct fake_settings {
     double throttle_from, throttle_for, throttle_factor, cold, settle;
     double hang_at, fault_at, fault_code, nccl_hang;
     double algorithms, wrong_algorithm, wrong_type;
-    double mig, ecc, persistence, others, compute_mode, check_every, real;
+    double mig, ecc, persistence, others, compute_mode, checked, real;
 } fake_settings;
 
 FAKE_API const fake_settings *fake_get(void);
@@ -92,6 +92,7 @@ enum fake_counter {
 
 FAKE_API void fake_count(enum fake_counter counter, int64_t by);
 FAKE_API int64_t fake_counted(enum fake_counter counter);
+FAKE_API bool fake_forked(void); /* since the first count: this process inherited the state */
 
 /* A wrong use of an interface: reported, counted; returns `code` for the caller. */
 FAKE_API int fake_misuse(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -136,7 +137,8 @@ typedef struct fake_lazy {
     uint64_t base, from, to; /* addresses; base: where piece 0 begins */
     uint32_t piece_bytes;
     uint64_t *done; /* bits of pieces; NULL = none */
-    bool is_product;
+    enum { FAKE_SET, FAKE_FILL, FAKE_PRODUCT } kind;
+    unsigned char value; /* FAKE_SET: of every byte */
     kernel_fill_args fill;
     fake_product product;
 } fake_lazy;
@@ -153,6 +155,7 @@ FAKE_API void fake_memory_forget(uint64_t address, uint64_t bytes);
 /* Operands of products may have changed: nothing worked out earlier is used again. */
 FAKE_API void fake_memory_changed(void);
 FAKE_API void fake_memory_fill(const kernel_fill_args *fill);
+void fake_memory_set(uint64_t address, uint64_t bytes, unsigned char value);
 FAKE_API void fake_memory_product(const fake_product *product);
 FAKE_API uint64_t fake_matrix_span(const fake_matrix *matrix); /* elements */
 

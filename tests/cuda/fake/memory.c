@@ -7,7 +7,7 @@
 
 #include "fake.h"
 
-enum { ALIGNMENT = 256, FILL_PIECE = 64 };
+enum { ALIGNMENT = 256, FILL_PIECE = 64, SET_PIECE = 256 };
 
 typedef struct allocation {
     uint64_t start, bytes;
@@ -133,9 +133,23 @@ void fake_memory_fill(const kernel_fill_args *fill)
                       .from = start,
                       .to = start + fill->count * bits / 8,
                       .piece_bytes = (uint32_t)(FILL_PIECE * bits / 8),
+                      .kind = FAKE_FILL,
                       .fill = *fill};
     fake_memory_changed();
     if (a && lazy.to > lazy.from)
+        add(a, &lazy);
+}
+
+void fake_memory_set(uint64_t address, uint64_t bytes, unsigned char value)
+{
+    allocation *a = holder(address, bytes);
+    fake_lazy lazy = {.base = address,
+                      .from = address,
+                      .to = address + bytes,
+                      .piece_bytes = SET_PIECE,
+                      .kind = FAKE_SET,
+                      .value = value};
+    if (a && bytes > 0)
         add(a, &lazy);
 }
 
@@ -158,7 +172,7 @@ void fake_memory_product(const fake_product *product)
                       .from = d->address,
                       .to = d->address + span,
                       .piece_bytes = bytes,
-                      .is_product = true,
+                      .kind = FAKE_PRODUCT,
                       .product = *product};
     if (a && span > 0)
         add(a, &lazy);
@@ -235,14 +249,18 @@ static void make_product(const fake_lazy *lazy, uint64_t element)
     fake_store(d->type, (void *)(lazy->base + element * lazy->piece_bytes), value);
 }
 
-static void make_fill(const fake_lazy *lazy, uint64_t piece)
+/* A piece of a fill, or of bytes all alike; what is left of it. */
+static void make_piece(const fake_lazy *lazy, uint64_t piece)
 {
     unsigned char values[FILL_PIECE * 4];
     uint64_t begin = lazy->base + piece * lazy->piece_bytes;
     uint64_t from = begin < lazy->from ? lazy->from : begin;
     uint64_t end = begin + lazy->piece_bytes;
     end = end > lazy->to ? lazy->to : end;
-    fake_fill_values(&lazy->fill, piece * FILL_PIECE, FILL_PIECE, values);
+    if (lazy->kind == FAKE_SET)
+        memset(values, lazy->value, sizeof values);
+    else
+        fake_fill_values(&lazy->fill, piece * FILL_PIECE, FILL_PIECE, values);
     memcpy((void *)from, values + (from - begin), end - from);
 }
 
@@ -258,10 +276,10 @@ static void make(fake_lazy *lazy, uint64_t from, uint64_t to)
         if (lazy->done[i / 64] >> (i % 64) & 1)
             continue;
         lazy->done[i / 64] |= (uint64_t)1 << (i % 64);
-        if (lazy->is_product)
+        if (lazy->kind == FAKE_PRODUCT)
             make_product(lazy, i);
         else
-            make_fill(lazy, i);
+            make_piece(lazy, i);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ static const fake_settings DEFAULTS = {
     .wrong_type = -1,
     .ecc = 1,
     .persistence = 1,
+    .checked = 32,
     .real = 60000,
 };
 
@@ -140,7 +142,8 @@ static const struct {
     NUMBER(persistence),
     NUMBER(others), /* processes on the device */
     NUMBER(compute_mode),
-    NUMBER(real), /* launches of fewer values run the real kernel */
+    NUMBER(checked), /* values of a product that are worked out, at most, in one check */
+    NUMBER(real),    /* launches of fewer values run the real kernel */
 };
 
 static fake_settings settings;
@@ -232,46 +235,52 @@ static const char *const COUNTER_NAMES[] = {
 #undef NAME
 };
 
-enum { ROW_BYTES = 48 };
+/* The counters as 64-bit integers, then their names, each with a line feed. */
+static int64_t own[FAKE_COUNTER_COUNT], *counters = own;
+static bool opened, forked;
 
-static int64_t counters[FAKE_COUNTER_COUNT];
-static char *rows;
-static pid_t rows_pid;
+static void in_child(void)
+{
+    forked = true;
+    opened = false;
+}
+
+bool fake_forked(void)
+{
+    return forked;
+}
 
 static void open_report(void)
 {
-    char path[4096];
+    char path[4096], names[1024];
+    size_t used = 0;
     const char *folder = getenv("FAKE_CUDA_REPORT");
-    const size_t size = (size_t)ROW_BYTES * FAKE_COUNTER_COUNT;
-    rows_pid = getpid();
-    rows = NULL;
-    memset(counters, 0, sizeof counters);
+    opened = true;
+    if (!forked)
+        pthread_atfork(NULL, NULL, in_child);
+    counters = own;
+    memset(own, 0, sizeof own);
     if (!folder || !*folder)
         return;
-    snprintf(path, sizeof path, "%s/%d", folder, (int)rows_pid);
+    for (int i = 0; i < FAKE_COUNTER_COUNT; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s\n", COUNTER_NAMES[i]);
+    snprintf(path, sizeof path, "%s/%d", folder, (int)getpid());
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0 || ftruncate(file, (off_t)size) != 0)
+    if (file < 0 || pwrite(file, own, sizeof own, 0) != (ssize_t)sizeof own ||
+        pwrite(file, names, used, sizeof own) != (ssize_t)used)
         refuse("no report can be written", path);
-    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *map = mmap(NULL, sizeof own, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (map == MAP_FAILED)
         refuse("no report can be written", path);
     close(file);
-    rows = map;
-    for (int i = 0; i < FAKE_COUNTER_COUNT; i++)
-        fake_count((enum fake_counter)i, 0);
+    counters = map;
 }
 
 void fake_count(enum fake_counter counter, int64_t by)
 {
-    char row[ROW_BYTES + 1];
-    if (rows_pid != getpid())
+    if (!opened)
         open_report();
     counters[counter] += by;
-    if (!rows)
-        return;
-    snprintf(row, sizeof row, "%-24s %22lld\n", COUNTER_NAMES[counter],
-             (long long)counters[counter]);
-    memcpy(rows + (size_t)ROW_BYTES * counter, row, ROW_BYTES);
 }
 
 int64_t fake_counted(enum fake_counter counter)
