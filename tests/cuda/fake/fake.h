@@ -77,6 +77,7 @@ FAKE_API void fake_wait_until(double time_s, const char *who);
     X(injected)                                                                                    \
     X(hung)                                                                                        \
     X(driver_calls)                                                                                \
+    X(allocating)                                                                                  \
     X(allocations)                                                                                 \
     X(launches)                                                                                    \
     X(real_launches)                                                                               \
@@ -100,7 +101,7 @@ FAKE_API int fake_misuse(int code, const char *format, ...) __attribute__((forma
 /* One exported function: which rules of $FAKE_CUDA_FAIL concern it. */
 typedef struct fake_function {
     const char *name, *library;
-    bool known;
+    bool known, allocates;
     uint64_t rules;
 } fake_function;
 

@@ -380,10 +380,11 @@ static void find_rules(fake_function *function)
     if (rule_count < 0)
         read_rules();
     function->known = true;
+    function->allocates = allocates(function->name);
     for (int i = 0; i < rule_count; i++)
         if (strcmp(rules[i].name, function->name) == 0 ||
             strcmp(rules[i].name, function->library) == 0 ||
-            (strcmp(rules[i].name, "alloc") == 0 && allocates(function->name)))
+            (strcmp(rules[i].name, "alloc") == 0 && function->allocates))
             function->rules |= (uint64_t)1 << i;
 }
 
@@ -392,6 +393,7 @@ int fake_injected(fake_function *function)
     int code = 0;
     if (!function->known)
         find_rules(function);
+    fake_count(FAKE_allocating, function->allocates);
     for (int i = 0; i < rule_count && function->rules; i++) {
         rule *r = &rules[i];
         if (!(function->rules >> i & 1))
