@@ -4,20 +4,12 @@
  * OpenMP. Modules are opened by absolute path alone.
  */
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "llmperf/measure.h"
+#include "llmperf/module.h"
 
 /* LLMPERF_NO_CUDA: why this build has no CUDA backend; not defined where it has one */
-#ifndef LLMPERF_MODULE_FOLDER
-#define LLMPERF_MODULE_FOLDER "/usr/local/lib/llmperf" /* where modules are installed */
-#endif
-#ifndef LLMPERF_MODULE_BELOW
-#define LLMPERF_MODULE_BELOW "lib/llmperf" /* the same, below the prefix */
-#endif
 
 static const char *const NAMES[] = {"cpu", "fake", "cuda", NULL};
 
@@ -26,46 +18,15 @@ const char *const *llmperf_backend_names(void)
     return NAMES;
 }
 
-/* Folder of the running program, or "" when it cannot be told. */
-static void program_folder(char *folder, size_t size)
-{
-    ssize_t length = readlink("/proc/self/exe", folder, size - 1);
-    folder[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
-}
-
-/* FOLDER + BELOW + "/llmperf-NAME.so"; false when it is too long or there is no such file. */
-static bool module_path(const char *folder, const char *below, const char *name, char *path)
-{
-    if (!folder || folder[0] != '/') /* never relative to where the user stands */
-        return false;
-    int length = snprintf(path, LLMPERF_PATH_MAX, "%s%s/llmperf-%s.so", folder, below, name);
-    return length > 0 && length < LLMPERF_PATH_MAX && access(path, R_OK) == 0;
-}
-
 static llmperf_status find_module(const char *name, const llmperf_backend **ret_backend,
                                   llmperf_error *error)
 {
-    char program[LLMPERF_PATH_MAX], path[LLMPERF_PATH_MAX];
-    const struct {
-        const char *folder, *below;
-    } places[] = {{getenv("LLMPERF_MODULES"), ""},
-                  {program, "/../kernels/cpu"},    /* the build tree */
-                  {program, "/../../kernels/cpu"}, /* its tests stand one level deeper */
-                  {program, "/../" LLMPERF_MODULE_BELOW},
-                  {LLMPERF_MODULE_FOLDER, ""}};
-    const size_t count = sizeof places / sizeof *places;
-    size_t at = 0;
-    program_folder(program, sizeof program);
-    while (at < count && !module_path(places[at].folder, places[at].below, name, path))
-        at++;
-    if (at == count)
+    char path[LLMPERF_PATH_MAX];
+    if (!llmperf_module_path(name, "kernels/cpu", path))
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
                             "backend %s is not in this build: there is no llmperf-%s.so in %s or "
                             "$LLMPERF_MODULES (llmperf must be built by a compiler with OpenMP)",
-                            name, name, LLMPERF_MODULE_FOLDER);
+                            name, name, llmperf_module_folder());
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!module) {
         const char *reason = dlerror();

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "common.h"
 #include "llmperf/plot.h"
+#include "png.h"
 
 enum { VALUES_MAX = 1024 };
 
@@ -18,6 +19,7 @@ typedef struct plot_arguments {
     int format;
     bool format_given, ascii;
     int64_t width, height;
+    double scale;
 } plot_arguments;
 
 static const char *const FORMATS[] = {"text", "svg", "png", "csv", "json", NULL};
@@ -87,6 +89,9 @@ static const option OPTIONS[] = {
     OPTION_ROW(plot_arguments, height, INT64, "height", 0, "N",
                "pixels of a picture, lines of a text panel", .min = 4, .max = 8192,
                .default_text = "by the figure", .group = "Output"),
+    OPTION_ROW(plot_arguments, scale, DOUBLE, "scale", 0, "F",
+               "png: pixels for each pixel of --width and --height", .min = 0.1, .max = 10,
+               .default_text = "2", .group = "Output"),
     OPTION_ROW(plot_arguments, ascii, FLAG, "ascii", 0, NULL,
                "text without braille; also where the locale is not UTF-8", .group = "Output"),
     OPTION_ROW(plot_arguments, common.workload, TEXT, "workload", 0, "FILE",
@@ -301,7 +306,13 @@ static llmperf_status write_output(const plot_arguments *a, const llmperf_plot *
         .ascii = a->ascii || !is_utf8_locale(),
         .color = output.terminal && !getenv("NO_COLOR"),
     };
-    status = llmperf_write_plot(output.file, format, plot, &style, error);
+    if (strcmp(format, "png") != 0)
+        status = llmperf_write_plot(output.file, format, plot, &style, error);
+    else if (output.terminal)
+        status = llmperf_fail(error, LLMPERF_E_USAGE,
+                              "a PNG is no text for a terminal; -o FILE.png is allowed");
+    else
+        status = png_write(output.file, plot, &style, a->scale > 0 ? a->scale : 2, error);
     llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
     return status == LLMPERF_OK ? closed : status;
 }
@@ -337,7 +348,7 @@ static int run(int argc, char **argv)
 const option_command COMMAND_PLOT = {
     .name = "plot",
     .synopsis = "KIND [MODEL] HARDWARE",
-    .summary = "roofline, batching and latency curves: SVG, terminal",
+    .summary = "roofline, batching and latency curves: SVG, PNG, terminal",
     .about =
         "Draws one figure. KIND is one of\n\n"
         "roofline MODEL HARDWARE: the operators of decode and prefill under the roofs of the part, "
@@ -348,8 +359,9 @@ const option_command COMMAND_PLOT = {
         "several hidden sizes, or for the layers of MODEL; time is flat until the knee.\n\n"
         "attention MODEL HARDWARE: FLOP/s and time of one layer's attention against batch for "
         "several lengths; --attention unfused shows the product of queries and keys.\n\n"
-        "Text goes to the terminal in braille; -o FILE.svg writes a picture, --format csv or json "
-        "the numbers.",
+        "Text goes to the terminal in braille; -o FILE.svg or FILE.png writes a picture, --format "
+        "csv "
+        "or json the numbers.",
     .examples = "llmperf plot roofline llama-3.1-8b h100-sxm -b 1,64\n"
                 "llmperf plot batch llama-3.1-70b h100-sxm --tp 4 --tpot 30ms -o batch.svg\n"
                 "llmperf plot dense a100-sxm-80gb --hidden 2048..8192*2 -o dense.svg\n"

@@ -349,28 +349,53 @@ static int shown_marks(const frame *f, mark_place *places)
     return count;
 }
 
+/* Finds one mark a place among those in front of it; false when a line has to pass a text. */
+static bool place_mark(const frame *f, mark_place *places, int at, const double shifts[5])
+{
+    mark_place *p = &places[at];
+    const double most = f->box.x + f->box.width - p->width;
+    for (int k = 0; k < 2 * (at + 1) * 5; k++) {
+        bool strict = k < (at + 1) * 5;
+        p->row = k / 5 % (at + 1);
+        p->left = fmax(f->box.x, fmin(p->at - shifts[k % 5] * (p->width + 8) + 4, most));
+        if (fits_row(places, at, strict))
+            return strict;
+    }
+    return false;
+}
+
+/* Places marks in the order given; *ret_rows of them. Returns how many lines pass a text. */
+static int place_all(const frame *f, mark_place *places, int count, const double shifts[5],
+                     int *ret_rows)
+{
+    int passed = 0;
+    *ret_rows = 0;
+    for (int i = 0; i < count; i++) {
+        passed += !place_mark(f, places, i, shifts);
+        *ret_rows = places[i].row + 1 > *ret_rows ? places[i].row + 1 : *ret_rows;
+    }
+    return passed;
+}
+
 /*
- * Finds the text of each mark a row above the frame; returns the number of rows. Lowest rows first,
- * texts on the left of their lines first: from left to right, no line then has to pass a text.
+ * Finds the text of each mark a row above the frame; returns the number of rows. From left to right
+ * with texts on the left of their lines no line has to pass a text; on the left, where there is no
+ * room for that, from right to left with texts on the right. The better of the two is taken.
  */
 static int place_marks(const frame *f, mark_place *places, int *ret_count)
 {
-    static const double shifts[] = {1, 0, 0.5, 0.75, 0.25};
-    int count = shown_marks(f, places), rows = 0;
-    for (int i = 0; i < count; i++) {
-        mark_place *p = &places[i];
-        bool placed = false;
-        for (int k = 0; k < 2 * (i + 1) * 5 && !placed; k++) {
-            double most = f->box.x + f->box.width - p->width;
-            p->row = k / 5 % (i + 1);
-            p->left = fmin(p->at - shifts[k % 5] * (p->width + 8) + 4, most);
-            p->left = fmax(p->left, f->box.x);
-            placed = fits_row(places, i, k < (i + 1) * 5);
-        }
-        rows = p->row + 1 > rows ? p->row + 1 : rows;
-    }
+    static const double left[] = {1, 0, 0.5, 0.75, 0.25}, right[] = {0, 1, 0.5, 0.25, 0.75};
+    mark_place other[LLMPERF_PLOT_MARKS_MAX];
+    int count = shown_marks(f, places), rows, other_rows;
+    for (int i = 0; i < count; i++)
+        other[count - 1 - i] = places[i];
+    int passed = place_all(f, places, count, left, &rows);
+    int other_passed = place_all(f, other, count, right, &other_rows);
     *ret_count = count;
-    return rows;
+    if (other_passed > passed || (other_passed == passed && other_rows >= rows))
+        return rows;
+    memcpy(places, other, (size_t)count * sizeof *other);
+    return other_rows;
 }
 
 static double widest_tick(const plot_tick *ticks, int count)

@@ -4,11 +4,14 @@
 import csv
 import io
 import math
+import os
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ElementTree
 
-from llmperf_test import (H100_BF16, H100_BW, case, close, contains, equal, expect, folder, main,
-                          run, run_json)
+from llmperf_test import (EXE, H100_BF16, H100_BW, Skip, case, close, contains, environment, equal,
+                          expect, folder, main, run, run_json)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -107,7 +110,7 @@ def _():
     (ridge,) = one["marks"]
     close(ridge["value"], H100_BF16 / H100_BW)  # 295.3
     contains(ridge["text"], "295")
-    roof = series(one, "roof: datasheet")
+    roof = series(one, "roof: peaks of the part")
     close(roof[1]["intensity_flop_per_byte"], ridge["value"])
     close(roof[1]["flop_per_s"], H100_BF16)
     close(roof[0]["flop_per_s"] / roof[0]["intensity_flop_per_byte"], H100_BW)
@@ -227,6 +230,50 @@ def _():
             expect(path.read_text("utf-8").startswith(begin), suffix)
         run(["plot", "roofline", "gpt2", "l40s", "-o", here / "y.txt", "--format", "csv"], code=0)
         expect((here / "y.txt").read_text("utf-8").startswith("panel,"))
+
+
+@case("-o FILE.png is the picture with --scale pixels a pixel")
+def _():
+    if os.environ.get("LLMPERF_PNG") != "yes":
+        raise Skip("built without librsvg")
+    with folder() as here:
+        for options, size in (("", (1800, None)), ("--width 500 --height 300", (1000, 600)),
+                              ("--width 500 --height 300 --scale 1", (500, 300))):
+            path = here / "x.png"
+            run(f"plot roofline gpt2 l40s {options} -o {path}", code=0)
+            data = path.read_bytes()
+            equal(data[:8], b"\x89PNG\r\n\x1a\n")
+            width, height = (int.from_bytes(data[i:i + 4], "big") for i in (16, 20))
+            equal((width, height if size[1] else None), size)
+        result = run(f"plot roofline gpt2 l40s --width 8192 --height 8192 --scale 9 -o {path}.png",
+                     code=2)
+        contains(result.err, "at most 100 million")
+        equal([p.name for p in here.iterdir()], ["x.png"])
+
+
+@case("a program without the module says what is missing, and exits 5")
+def _():
+    with folder() as here:
+        shutil.copy(EXE, here / "llmperf")
+        (here / "out").mkdir()
+        done = subprocess.run([here / "llmperf", "plot", "roofline", "gpt2", "l40s", "-o",
+                               here / "out" / "x.png"], env=environment(), capture_output=True,
+                              cwd=here, check=False)
+        if done.returncode == 0:
+            raise Skip("an installed module was found")
+        equal(done.returncode, 5)
+        message = done.stderr.decode()
+        for part in ("llmperf-png.so", "librsvg2-dev", "svg is allowed"):
+            contains(message, part)
+        equal(list((here / "out").iterdir()), [])
+        # and never one from where the user stands
+        (here / "llmperf-png.so").write_bytes(b"")
+        (here / "png").mkdir()
+        done = subprocess.run([here / "llmperf", "plot", "roofline", "gpt2", "l40s", "-o",
+                               here / "out" / "x.png"], env=environment({"LLMPERF_MODULES": "."}),
+                              capture_output=True, cwd=here, check=False)
+        equal(done.returncode, 5)
+        contains(done.stderr.decode(), "there is no llmperf-png.so")
 
 
 FAULTS = [
