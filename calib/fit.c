@@ -94,6 +94,15 @@ static param_set params_of(const fit_problem *problem, double least_time_s, bool
     }
     add(&s, LLMPERF_PARAM_COMPUTE, LOGISTIC, 0, 0.7, TYPICAL_COMPUTE, false);
     add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
+    if (key->experts) {
+        add(&s, LLMPERF_PARAM_NORM, ABOVE, 1, 2, 2, false);
+        add(&s, LLMPERF_PARAM_PASSES, POSITIVE, 0, 3, 0, true);
+        if (refine) {
+            add(&s, LLMPERF_PARAM_TILE, LOGISTIC, 0, 0.1, 0, true);
+            add(&s, LLMPERF_PARAM_SETTLE, POSITIVE, 0, 0.1, 0, true);
+        }
+        return s;
+    }
     if (key->kind == LLMPERF_KIND_GEMM) {
         add(&s, LLMPERF_PARAM_NORM, ABOVE, 1, 2, 2, false);
         add(&s, loop ? LLMPERF_PARAM_LOOP : LLMPERF_PARAM_SERIAL, POSITIVE, 0, 2e-6, 0, true);
@@ -101,6 +110,7 @@ static param_set params_of(const fit_problem *problem, double least_time_s, bool
             add(&s, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);
             add(&s, LLMPERF_PARAM_TILE, LOGISTIC, 0, 0.3, 0, true);
             add(&s, LLMPERF_PARAM_SETTLE, POSITIVE, 0, 0.1, 0, true);
+            add(&s, LLMPERF_PARAM_TALL, LOGISTIC, 0, 0.05, 0, true);
         }
         if (refine && llmperf_dtype_bits((llmperf_dtype)key->dtype) < 16)
             add(&s, LLMPERF_PARAM_PASSES, POSITIVE, 0, 1, 0, true);
@@ -109,6 +119,8 @@ static param_set params_of(const fit_problem *problem, double least_time_s, bool
     add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.3, 1.3, 1.2, false);
     if (problem->hw->units > 0)
         add(&s, LLMPERF_PARAM_WORK, POSITIVE, 0, 1e-6, 0, true);
+    if (refine && problem->hw->units > 0 && key->heads > LLMPERF_HEADS_SINGLE)
+        add(&s, LLMPERF_PARAM_QUERY_WORK, POSITIVE, 0, 1e-7, 0, true);
     if (refine) {
         add(&s, LLMPERF_PARAM_LOOP, POSITIVE, 0, 1e-6, 0, true);
         add(&s, LLMPERF_PARAM_HEAD, POSITIVE, 0, 0.2 * t0, 0, true);
@@ -646,7 +658,7 @@ static llmperf_status solve_all(const fit_problem *problem, llmperf_calib_entry 
     double least_time_s = least_time(problem);
     /* the k loop runs beside the other terms or adds to them, whichever agrees better */
     int forms = problem->key.kind == LLMPERF_KIND_GEMM && !problem->plain && !problem->key.gemv &&
-                        problem->count >= 150
+                        !problem->key.experts && problem->count >= 150
                     ? 2
                     : 1;
     bool found = false, out_of_memory = false;

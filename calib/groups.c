@@ -11,12 +11,13 @@
 
 #include "fit_internal.h"
 
-enum { POINTS = 3000, FOLDS = 10, FEW = 8 };
+enum { POINTS = 3000, FOLDS = 10, FEW = 8, CLASS_LEAST = 100 };
 
 static const double COLD = 1.5;       /* of the L2: operands of this size are not kept */
 static const double IMMATERIAL = 0.1; /* of the time: moving the bytes at all */
 static const double TOO_FAST = 0.95;  /* of the roofline: faster is not this operator */
 static const double COMMON_CI = 0.05; /* an interval of this share halves the weight */
+static const double SPLIT_GAIN = 0.9; /* of the error: worth a fit of its own */
 static const double Z90 = 1.6448536269514722;
 
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
@@ -101,7 +102,8 @@ static llmperf_calib_key key_of(const llmperf_sample *s, const llmperf_hw *hw,
     llmperf_op op = op_on(s, hw);
     llmperf_calib_key key = {
         .kind = op.kind, .regime = op.regime, .dtype = op.dtype, .stored = s->stored};
-    if (op.kind == LLMPERF_KIND_GEMM && o->gemv_apart && op.m == 1 && !s->stored)
+    key.experts = s->kind == LLMPERF_SAMPLE_MOE;
+    if (op.kind == LLMPERF_KIND_GEMM && o->gemv_apart && op.m == 1 && !s->stored && !key.experts)
         key.gemv = 1;
     if (op.kind == LLMPERF_KIND_COLLECTIVE) {
         const llmperf_link *link = llmperf_hw_link(hw, op.devices);
@@ -138,7 +140,7 @@ static void library_of(const llmperf_samples *all, const llmperf_sample *s, char
                        size_t size)
 {
     const char *name = all->name[s->library];
-    if (s->block)
+    if (s->block && s->kind != LLMPERF_SAMPLE_MOE) /* expert kernels are named one by one */
         snprintf(buffer, size, "%.30s%s%s_block", name, name[0] ? " " : "",
                  llmperf_dtype_name((llmperf_dtype)s->op.dtype));
     else
@@ -201,7 +203,7 @@ bool llmperf_sample_is_cold(const llmperf_sample *s, const llmperf_hw *hw)
         reused_bytes(s) > COLD * hw->l2_bytes)
         return true;
     /* small, but so small that reading it takes no time either way: what tells t0 */
-    return s->op.kind != LLMPERF_KIND_GEMM &&
+    return (s->op.kind != LLMPERF_KIND_GEMM || s->kind == LLMPERF_SAMPLE_MOE) &&
            s->op.bytes / hw->mem_bytes_per_s < IMMATERIAL * s->time_s;
 }
 
@@ -537,6 +539,24 @@ static int fold_count(const fit_row *row, int64_t count, int most)
     return families;
 }
 
+/* The samples of one class of query heads per KV head; false: out of memory. */
+static bool heads_of(const group *whole, llmperf_head_group heads, group *ret)
+{
+    group part = *whole;
+    part.key.heads = (uint8_t)heads;
+    part.sample = NULL;
+    part.count = part.capacity = 0;
+    part.warm = part.refused = part.windowed = part.disturbed = 0; /* counted with the whole */
+    for (int64_t i = 0; i < whole->count; i++)
+        if (llmperf_head_group_of(&whole->sample[i]->op) == heads &&
+            !group_push(&part, whole->sample[i])) {
+            free(part.sample);
+            return false;
+        }
+    *ret = part;
+    return true;
+}
+
 static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit_one *one,
                                 llmperf_error *error)
 {
@@ -579,6 +599,62 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
     return LLMPERF_OK;
 }
 
+static double summed_error(const llmperf_fit_one *one, int64_t count)
+{
+    const llmperf_calib_quality *q = &one->entry.quality;
+    return (q->left_out_frac > 0 ? q->left_out_frac : q->mean_frac) * (double)count;
+}
+
+/* A fit of `own` with key, library and version filled in. */
+static llmperf_status fit_one(const grouping *g, const group *own, llmperf_fit_one *one,
+                              llmperf_error *error)
+{
+    memset(one, 0, sizeof *one);
+    one->entry.key = own->key;
+    memcpy(one->entry.library, own->library, sizeof own->library);
+    if (!own->versions_differ)
+        snprintf(one->entry.version, sizeof one->entry.version, "%.47s",
+                 g->all->name[own->version]);
+    return fit_group(g, own, one, error);
+}
+
+/*
+ * Decode attention of a library may be several kernels, by query heads per KV head. Where fits of
+ * the classes apart leave a tenth less error on shapes that they have not seen, they take the place
+ * of the one fit; `one` is that one, then the first of *ret_count.
+ */
+static llmperf_status split_heads(const grouping *g, const group *own, llmperf_fit_one *one,
+                                  int *ret_count, llmperf_error *error)
+{
+    llmperf_fit_one part[LLMPERF_HEADS_COUNT];
+    int parts = 0;
+    double apart = 0;
+    int64_t covered = 0;
+    llmperf_status status = LLMPERF_OK;
+    for (int heads = LLMPERF_HEADS_SINGLE; heads < LLMPERF_HEADS_COUNT; heads++) {
+        group some;
+        if (!heads_of(own, (llmperf_head_group)heads, &some))
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        if (some.count >= CLASS_LEAST && status == LLMPERF_OK) {
+            status = fit_one(g, &some, &part[parts], error);
+            if (status == LLMPERF_OK && part[parts].status == LLMPERF_OK) {
+                apart += summed_error(&part[parts], some.count);
+                covered += some.count;
+                parts++;
+            }
+        }
+        free(some.sample);
+    }
+    bool all = covered > own->count - CLASS_LEAST && parts > 1;
+    if (status == LLMPERF_OK && all && apart < SPLIT_GAIN * summed_error(one, covered)) {
+        part[0].entry.quality.warm = own->warm;
+        part[0].entry.quality.refused = own->refused + own->windowed;
+        memcpy(one, part, (size_t)parts * sizeof *part);
+        *ret_count = parts;
+    }
+    return status;
+}
+
 llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                            const llmperf_fit_options *options, llmperf_fits *ret_fits,
                            llmperf_error *error)
@@ -588,7 +664,8 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
     llmperf_status status = make_groups(samples, hw, options, &g, error);
     if (status != LLMPERF_OK)
         return status;
-    fits.fit = calloc((size_t)g.count + 1, sizeof *fits.fit);
+    /* room for a fit of each class of heads */
+    fits.fit = calloc((size_t)g.count * LLMPERF_HEADS_COUNT + 1, sizeof *fits.fit);
     if (!fits.fit)
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (status == LLMPERF_OK && g.count == 0) {
@@ -602,13 +679,13 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
     }
     for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
         const group *own = &g.group[i];
-        llmperf_fit_one *one = &fits.fit[fits.count++];
-        one->entry.key = own->key;
-        memcpy(one->entry.library, own->library, sizeof own->library);
-        if (!own->versions_differ)
-            snprintf(one->entry.version, sizeof one->entry.version, "%.47s",
-                     samples->name[own->version]);
-        status = fit_group(&g, own, one, error);
+        llmperf_fit_one *one = &fits.fit[fits.count];
+        int made = 1;
+        status = fit_one(&g, own, one, error);
+        if (status == LLMPERF_OK && one->status == LLMPERF_OK && !g.options.plain &&
+            own->key.kind == LLMPERF_KIND_ATTENTION && own->key.regime == LLMPERF_REGIME_DECODE)
+            status = split_heads(&g, own, one, &made, error);
+        fits.count += made;
     }
     if (status == LLMPERF_OK) {
         fits.foreign = g.foreign;
@@ -686,12 +763,18 @@ bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
     if (make_groups(samples, hw, options, &g, NULL) != LLMPERF_OK)
         return false;
     for (int i = 0; i < g.count && !found; i++) {
-        const group *own = &g.group[i];
-        if (!llmperf_calib_same_key(&own->key, &entry->key) ||
-            strcmp(own->library, entry->library) != 0)
+        group own = g.group[i];
+        llmperf_calib_key key = entry->key;
+        key.heads = LLMPERF_HEADS_ANY;
+        if (!llmperf_calib_same_key(&own.key, &key) || strcmp(own.library, entry->library) != 0)
             continue;
         memset(ret_score, 0, sizeof *ret_score);
-        found = judge(own, hw, entry, &ret_score->quality, NULL, NULL, &ret_score->coverage_frac);
+        bool some = entry->key.heads != LLMPERF_HEADS_ANY;
+        if (some && !heads_of(&g.group[i], (llmperf_head_group)entry->key.heads, &own))
+            break;
+        found = judge(&own, hw, entry, &ret_score->quality, NULL, NULL, &ret_score->coverage_frac);
+        if (some)
+            free(own.sample);
     }
     grouping_free(&g);
     return found;

@@ -64,7 +64,11 @@ typedef enum column {
     C_KV_PREFILL,
     C_DECODES,
     C_KV_DECODE,
-    C_ROUTED,
+    C_SKEW_EXPONENT,
+    C_GATED,
+    C_HIDDEN,
+    C_INTER,
+    C_LOADS,
     C_GROUPED,
     C_ITERATION,
     C_SKEW,
@@ -99,6 +103,8 @@ static const struct {
     {"top_k", C_TOP_K},
     {"tp", C_TP},
     {"ep", C_EP},
+    {"skew", C_SKEW_EXPONENT},
+    {"gated", C_GATED},
     {"devices", C_DEVICES},
     {"bytes", C_BYTES},
     {"copies", C_COPIES},
@@ -116,7 +122,11 @@ static const struct {
     {"lib", C_LIBRARY},
     {"ver", C_VERSION},
     {"num_gpus", C_DEVICES},
-    {"topk", C_ROUTED},
+    {"topk", C_TOP_K},
+    {"hidden", C_HIDDEN},
+    {"inter", C_INTER},
+    {"distribution", C_LOADS},
+    {"kernel", C_LIBRARY},
     {"moe_tp", C_TP},
     {"moe_ep", C_EP},
     /* LLMServingSim, Vidur */
@@ -147,6 +157,13 @@ static column column_of(const char *name)
     return C_IGNORED;
 }
 
+typedef struct moe_memo {
+    double key[5];
+    llmperf_moe_load load;
+} moe_memo;
+
+enum { MEMO = 8192 };
+
 typedef struct reader {
     llmperf_samples *samples;
     const llmperf_samples_options *options;
@@ -166,6 +183,7 @@ typedef struct reader {
     /* the row: cells by column, "" where there is none; they point into the line */
     const char *cell[C_COUNT];
     const char *wide[LIBRARIES_MAX];
+    moe_memo *memo; /* NULL, or MEMO of them; owned */
 } reader;
 
 static const char *const EMPTY = "";
@@ -420,6 +438,98 @@ static bool collective_row(reader *r, llmperf_sample *s)
                      llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
 }
 
+/* Loads of one draw cost as much as a thousand rows: many rows share them. */
+static llmperf_moe_load load_of(reader *r, const llmperf_moe_shape *shape)
+{
+    const double key[] = {shape->tokens, shape->experts, shape->top_k, shape->ep, shape->skew};
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof key; i++)
+        hash = (hash ^ ((const unsigned char *)key)[i]) * 1099511628211u;
+    if (!r->memo)
+        r->memo = calloc(MEMO, sizeof *r->memo);
+    if (!r->memo)
+        return llmperf_moe_load_of(shape);
+    moe_memo *memo = &r->memo[hash % MEMO];
+    if (memcmp(memo->key, key, sizeof key) != 0) {
+        memcpy(memo->key, key, sizeof key);
+        memo->load = llmperf_moe_load_of(shape);
+    }
+    return memo->load;
+}
+
+static bool make_moe(reader *r, llmperf_moe_shape *shape, llmperf_sample *s)
+{
+    format f = {0};
+    if (!dtype_of(r, &f))
+        return false;
+    if (shape->top_k > shape->experts || shape->experts > 4096)
+        return leave_out(r, true, "%g of %g experts; at most all of 4096 are allowed", shape->top_k,
+                         shape->experts);
+    if (shape->ep > shape->experts || fmod(shape->experts, shape->ep) != 0)
+        return leave_out(r, true, "%g devices for %g experts; a divisor of it is allowed",
+                         shape->ep, shape->experts);
+    shape->dtype = f.dtype;
+    shape->weights = f.stored;
+    s->kind = LLMPERF_SAMPLE_MOE;
+    s->op = llmperf_sample_moe(shape, load_of(r, shape));
+    s->stored = (uint8_t)f.stored;
+    s->block = f.block;
+    s->tokens = shape->tokens;
+    s->experts = shape->experts;
+    s->top_k = shape->top_k;
+    s->ep = shape->ep;
+    s->skew = shape->skew;
+    s->ungated = shape->ungated;
+    return true;
+}
+
+/* Ours: n = FFN width of an expert on this device, k = hidden. */
+static bool moe_row(reader *r, llmperf_sample *s)
+{
+    llmperf_moe_shape shape = {0};
+    const char *gated = r->cell[C_GATED];
+    shape.ungated = strcmp(gated, "no") == 0;
+    if (gated[0] && !shape.ungated && strcmp(gated, "yes") != 0)
+        return leave_out(r, true, "gated is '%.40s'; yes or no is allowed", gated);
+    return count_of(r, C_TOKENS, NAN, &shape.tokens) && count_of(r, C_K, NAN, &shape.hidden) &&
+           count_of(r, C_N, NAN, &shape.width) && count_of(r, C_EXPERTS, NAN, &shape.experts) &&
+           count_of(r, C_TOP_K, NAN, &shape.top_k) && count_of(r, C_EP, 1, &shape.ep) &&
+           number(r, C_SKEW_EXPONENT, 0, 0, &shape.skew) && make_moe(r, &shape, s);
+}
+
+/*
+ * Experts of Nemotron 3 have no gate. The collection does not say so, but their times do: of the
+ * memory-bound rows two thirds of what the others take per byte. Its older kernel was timed with a
+ * gate all the same.
+ */
+static bool is_ungated(const reader *r, const llmperf_moe_shape *s)
+{
+    bool nano = s->hidden == 2688 && s->width == 1856 && s->experts == 128;
+    bool latent = s->hidden == 2048 && s->width == 5120 && s->experts == 512;
+    return (nano || latent) && strcmp(r->cell[C_LIBRARY], "fused_moe") != 0;
+}
+
+/* aiconfigurator: widths of the whole model, loads "balanced" or "power_law_1.2". */
+static bool collected_moe_row(reader *r, llmperf_sample *s)
+{
+    llmperf_moe_shape shape = {0};
+    double tp;
+    const char *loads = r->cell[C_LOADS];
+    if (!count_of(r, C_TOKENS, NAN, &shape.tokens) || !count_of(r, C_HIDDEN, NAN, &shape.hidden) ||
+        !count_of(r, C_INTER, NAN, &shape.width) || !count_of(r, C_EXPERTS, NAN, &shape.experts) ||
+        !count_of(r, C_TOP_K, NAN, &shape.top_k) || !count_of(r, C_TP, 1, &tp) ||
+        !count_of(r, C_EP, 1, &shape.ep))
+        return false;
+    bool law = strncmp(loads, "power_law_", 10) == 0 &&
+               llmperf_parse_double(loads + 10, &shape.skew) && shape.skew > 0 && shape.skew <= 10;
+    if (!law && strcmp(loads, "balanced") != 0)
+        return leave_out(r, true, "distribution '%.40s'; balanced or power_law_EXPONENT is allowed",
+                         loads);
+    shape.ungated = is_ungated(r, &shape);
+    shape.width = ceil(shape.width / tp);
+    return make_moe(r, &shape, s);
+}
+
 /* Vidur: m tokens of n elements; what each module reads and writes, in tensors of that width. */
 static bool module_row(reader *r, const char *op, llmperf_sample *s)
 {
@@ -564,14 +674,16 @@ static bool kind_of(reader *r, llmperf_sample_kind *ret_kind)
 
 static bool operator_row(reader *r, llmperf_sample *s)
 {
-    if (r->has[C_ROUTED] || r->has[C_GROUPED])
-        return leave_out(r, false, "MoE layers are no operator of a model here yet");
+    if (r->has[C_GROUPED])
+        return leave_out(r, false, "a grouped product alone is no layer of experts");
     if (r->has[C_ITERATION])
         return leave_out(r, false, "a whole iteration is no operator");
     if (r->has[C_SKEW])
         return leave_out(r, false, "sequences of unequal length are no operator of a model here");
     if (r->has[C_LAYER])
         return layer_row(r, s);
+    if (r->has[C_LOADS])
+        return collected_moe_row(r, s);
     if (r->has[C_CHUNK])
         return mixed_row(r, s);
     if (r->has[C_SYSTEM] && !system_row(r, s))
@@ -602,6 +714,8 @@ static bool operator_row(reader *r, llmperf_sample *s)
     case LLMPERF_SAMPLE_ALL_TO_ALL:
     case LLMPERF_SAMPLE_SEND_RECV:
         return collective_row(r, s);
+    case LLMPERF_SAMPLE_MOE:
+        return moe_row(r, s);
     case LLMPERF_SAMPLE_COPY: /* no operator: kept, so that a stopped calibration goes on */
     case LLMPERF_SAMPLE_WRITE:
     case LLMPERF_SAMPLE_H2D:
@@ -741,7 +855,7 @@ static bool is_wide(const char *name)
 /* Headers of collections that are known, though their rows are no operator samples. */
 static bool is_known_refused(const bool has[C_COUNT])
 {
-    return has[C_GROUPED] || has[C_ITERATION] || has[C_SKEW] || has[C_ROUTED];
+    return has[C_GROUPED] || has[C_ITERATION] || has[C_SKEW];
 }
 
 bool samples_match(const results *from, char *const *cell, int count)
@@ -788,7 +902,7 @@ static llmperf_status read_header(reader *r, char **cell, int count)
                             "%s:%lld: no column of times; time_s, time_us or t_LIBRARY (also by "
                             "--map their=ours) is allowed",
                             r->name, (long long)r->line);
-    if (!r->has[C_OP] && !r->has[C_LAYER] && !r->has[C_CHUNK] && !refused)
+    if (!r->has[C_OP] && !r->has[C_LAYER] && !r->has[C_CHUNK] && !r->has[C_LOADS] && !refused)
         return llmperf_fail(r->error, LLMPERF_E_SPEC,
                             "%s:%lld: no column 'op'; gemm, attn_decode ... tell what was timed",
                             r->name, (long long)r->line);
@@ -900,6 +1014,7 @@ static llmperf_status read_source(llmperf_samples *samples, source *from,
     if (status == LLMPERF_OK && !r.has_header)
         status =
             llmperf_fail(error, LLMPERF_E_SPEC, "%s: no header; a CSV file is allowed", r.name);
+    free(r.memo);
     source_close(from);
     return status;
 }

@@ -249,8 +249,9 @@ static void put_sample(FILE *out, const llmperf_samples *samples, const llmperf_
     put_text(out, attention ? llmperf_dtype_name((llmperf_dtype)(s->stored ? s->stored : op->dtype))
                             : "");
     put_text(out, llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
-    put_number(out, op->m);
-    put_number(out, op->n);
+    bool moe = s->kind == LLMPERF_SAMPLE_MOE;
+    put_number(out, moe ? 0 : op->m);
+    put_number(out, moe ? op->n / (s->ungated ? 2 : 3) : op->n);
     put_number(out, op->k);
     put_number(out, op->sequences);
     put_number(out, op->query_tokens);
@@ -260,6 +261,12 @@ static void put_sample(FILE *out, const llmperf_samples *samples, const llmperf_
     put_number(out, op->kv_heads);
     put_number(out, op->head_dim);
     put_number(out, op->value_dim);
+    put_number(out, s->tokens);
+    put_number(out, s->experts);
+    put_number(out, s->top_k);
+    put_number(out, s->ep);
+    put_number(out, s->skew);
+    put_text(out, s->ungated ? "no" : "");
     put_number(out, collective ? (double)op->devices : 0);
     put_number(out, collective || s->kind >= LLMPERF_SAMPLE_COPY ? s->bytes
                     : op->kind == LLMPERF_KIND_ELEMENTWISE       ? op->bytes
@@ -282,7 +289,9 @@ llmperf_status llmperf_samples_write(FILE *out, const llmperf_samples *samples,
 {
     errno = 0;
     fputs("gpu,library,version,dtype,kv_dtype,op,m,n,k,batch,seq_q,seq_kv,window,heads,kv_heads,"
-          "head_dim,head_dim_v,devices,bytes,copies,time_s,ci_s,reps,regime,clock_hz,power_w,"
+          "head_dim,head_dim_v,tokens,experts,top_k,ep,skew,gated,devices,bytes,copies,time_s,ci_s,"
+          "reps,"
+          "regime,clock_hz,power_w,"
           "flags\n",
           out);
     for (int64_t i = 0; i < samples->count; i++)

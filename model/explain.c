@@ -2350,7 +2350,13 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
         name_value(e, "bytes", op->bytes, LLMPERF_UNIT_BYTES, "bytes moved");
         name_param(e, "e_m", entry, LLMPERF_PARAM_MEMORY, LLMPERF_UNIT_FRACTION,
                    "share of the bandwidth that is reached");
-        add_step(e, "memory_s", "bytes / (e_m BW)", LLMPERF_UNIT_S, t->memory_s);
+        bool tall =
+            op->kind == LLMPERF_KIND_GEMM && op->m > 16 && entry->param[LLMPERF_PARAM_TALL] > 0;
+        if (tall)
+            name_param(e, "tall", entry, LLMPERF_PARAM_TALL, LLMPERF_UNIT_FRACTION,
+                       "more memory time beyond 16 rows");
+        add_step(e, "memory_s", tall ? "bytes (1 + tall) / (e_m BW)" : "bytes / (e_m BW)",
+                 LLMPERF_UNIT_S, t->memory_s);
         name_value(e, "memory_s", t->memory_s, LLMPERF_UNIT_S, "memory time");
         if (op->flop > 0 && is_plain(entry)) {
             name_peak(e, (llmperf_dtype)op->dtype);

@@ -86,7 +86,15 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "input_passes",
     "loop_s",
     "head_s",
+    "tall_tiles",
+    "query_item_s",
 };
+
+bool llmperf_op_is_experts(const llmperf_op *op)
+{
+    return op->id == LLMPERF_OP_MOE_GATE_UP || op->id == LLMPERF_OP_MOE_UP ||
+           op->id == LLMPERF_OP_MOE_DOWN;
+}
 
 const char *llmperf_op_name(llmperf_op_id id)
 {

@@ -16,13 +16,13 @@ static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device
                                        "library", "backend", "date",     "conditions",
                                        "samples", "digest",  "fits",     NULL};
 static const char *const CONDITION_KEYS[] = {"clock_hz", "power_w", "throttled", "contended", NULL};
-static const char *const FIT_KEYS[] = {"kind",       "regime",     "dtype",       "stored",
-                                       "gemv",       "collective", "devices",     "library",
-                                       "version",    "parameters", "fitted",      "standard_error",
-                                       "covariance", "residual",   "correlation", "remarks",
-                                       "quality",    "range",      NULL};
+static const char *const FIT_KEYS[] = {
+    "kind",       "regime",   "dtype",       "stored",  "gemv",       "experts", "heads",
+    "collective", "devices",  "library",     "version", "parameters", "fitted",  "standard_error",
+    "covariance", "residual", "correlation", "remarks", "quality",    "range",   NULL};
 static const char *const RANGE_KEYS[] = {"flop", "bytes", "time_s", NULL};
 static const char *const COLLECTIVES[] = {"", "all_reduce", "all_gather", NULL};
+static const char *const HEADS[] = {"", "single", "grouped", "wide", NULL};
 
 /* Fields of `quality`. */
 static const struct {
@@ -143,6 +143,10 @@ static const char *collective_word(int i)
 {
     return COLLECTIVES[i];
 }
+static const char *heads_word(int i)
+{
+    return HEADS[i];
+}
 static const char *dtype_word(int i)
 {
     return i > 0 ? llmperf_dtype_name((llmperf_dtype)i) : NULL;
@@ -159,7 +163,7 @@ static void read_key_word(calib_reader *r, doc_node *map, const char *key, const
 
 static void read_key(calib_reader *r, doc_node *map, llmperf_calib_key *key)
 {
-    bool gemv = false;
+    bool gemv = false, experts = false;
     if (!doc_get(map, "kind"))
         done(r,
              doc_fail(r->document, map, r->error,
@@ -172,6 +176,9 @@ static void read_key(calib_reader *r, doc_node *map, llmperf_calib_key *key)
     read_key_word(r, map, "collective", collective_word, 3, &key->collective);
     read_bool(r, map, "gemv", &gemv);
     key->gemv = gemv;
+    read_bool(r, map, "experts", &experts);
+    key->experts = experts;
+    read_key_word(r, map, "heads", heads_word, LLMPERF_HEADS_COUNT, &key->heads);
     read_count(r, map, "devices", &key->devices);
 }
 

@@ -87,12 +87,25 @@ static double norm_p(const double *x, int count, double p, double *ret_dx, doubl
 /* Bits of a stored element: of the weights of a GEMM, of the KV cache of attention; 0 = none. */
 static double stored_bits(const llmperf_op *op)
 {
-    if (op->kind == LLMPERF_KIND_GEMM && op->n > 0 && op->k > 0)
-        return 8 * op->weight_bytes / (op->n * op->k);
+    if (op->kind == LLMPERF_KIND_GEMM && op->flop > 0) /* weights: flop / 2 m, experts and all */
+        return 16 * op->m * op->weight_bytes / op->flop;
     double values =
         op->sequences * op->query_tokens * op->kv_heads * (op->head_dim + op->value_dim);
     return op->kind == LLMPERF_KIND_ATTENTION && values > 0 ? 8 * op->kv_write_bytes / values : 0;
 }
+
+llmperf_head_group llmperf_head_group_of(const llmperf_op *op)
+{
+    if (op->kv_heads <= 0)
+        return LLMPERF_HEADS_ANY;
+    double group = op->heads / op->kv_heads;
+    return group > 32  ? LLMPERF_HEADS_WIDE
+           : group > 1 ? LLMPERF_HEADS_GROUPED
+                       : LLMPERF_HEADS_SINGLE;
+}
+
+/* What the plain entry of an operator comes to beside its variants. */
+static const double PLAIN = 0.5;
 
 /* How well a variant suits an operator of its kind, regime and dtype; below 0 = not at all. */
 static double suits(const llmperf_calib_key *key, const llmperf_op *op)
@@ -106,8 +119,17 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
     }
     if (key->gemv)
         return -1; /* compared with the GEMM, see llmperf_time_op() */
-    double bits = llmperf_dtype_bits((llmperf_dtype)key->stored);
-    return bits > 0 && fabs(stored_bits(op) / bits - 1) < 0.01 ? 1 : -1;
+    if (key->experts && !llmperf_op_is_experts(op))
+        return -1;
+    if (key->stored) {
+        double bits = llmperf_dtype_bits((llmperf_dtype)key->stored);
+        if (!(bits > 0 && fabs(stored_bits(op) / bits - 1) < 0.01))
+            return -1;
+    }
+    double own_heads = key->heads == LLMPERF_HEADS_ANY ? PLAIN
+                       : key->heads == llmperf_head_group_of(op)  ? 1
+                                                       : 0; /* borrowed */
+    return 4 * key->experts + (key->stored ? 2 : 0) + own_heads;
 }
 
 /* The entry of one dtype of arithmetic, or CALIB_NO_ENTRY. */
@@ -115,7 +137,8 @@ static uint8_t find_dtype(const llmperf_calib *calib, const llmperf_op *op, llmp
                           uint8_t dtype)
 {
     uint8_t found = calib->index[op->kind][regime][dtype];
-    double best = -1;
+    bool is_plain = found != LLMPERF_CALIB_NO_ENTRY && op->kind != LLMPERF_KIND_COLLECTIVE;
+    double best = is_plain ? PLAIN : -1;
     for (int i = 0; calib->variants > 0 && i < calib->entry_count; i++) {
         const llmperf_calib_key *key = &calib->entry[i].key;
         if (i == found || key->kind != op->kind || key->regime != regime || key->dtype != dtype)
@@ -149,6 +172,9 @@ uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op, llm
     uint8_t found = find_dtype(calib, op, regime, op->dtype);
     for (int i = 0; i < 3 && found == LLMPERF_CALIB_NO_ENTRY && STAND_IN[op->dtype][i]; i++)
         found = find_dtype(calib, op, regime, STAND_IN[op->dtype][i]);
+    /* a look-up of rows reads and writes memory as a norm does */
+    if (found == LLMPERF_CALIB_NO_ENTRY && op->kind == LLMPERF_KIND_GATHER)
+        found = calib->index[LLMPERF_KIND_ELEMENTWISE][regime][op->dtype];
     return found;
 }
 
@@ -221,6 +247,8 @@ static double geometric(double a, double b, double share_b)
     return share_b == 1 ? b : exp((1 - share_b) * log(a) + share_b * log(b));
 }
 
+static const llmperf_param WORK_TERMS[] = {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUERY_WORK};
+
 static void join(const llmperf_op *op, extend_join *j, double *ret_param)
 {
     double span = op->past_tokens + op->query_tokens - 1;
@@ -234,10 +262,10 @@ static void join(const llmperf_op *op, extend_join *j, double *ret_param)
         geometric(pre[LLMPERF_PARAM_MEMORY], dec[LLMPERF_PARAM_MEMORY], j->mu);
     ret_param[LLMPERF_PARAM_LAUNCH] =
         (1 - j->lambda) * dec[LLMPERF_PARAM_LAUNCH] + j->lambda * pre[LLMPERF_PARAM_LAUNCH];
-    ret_param[LLMPERF_PARAM_WORK] =
-        (1 - j->mu) * pre[LLMPERF_PARAM_WORK] + j->mu * dec[LLMPERF_PARAM_WORK];
     for (int i = LLMPERF_PARAM_FILL; i < LLMPERF_PARAM_COUNT; i++)
         ret_param[i] = (1 - j->lambda) * dec[i] + j->lambda * pre[i];
+    for (size_t i = 0; i < sizeof WORK_TERMS / sizeof *WORK_TERMS; i++)
+        ret_param[WORK_TERMS[i]] = (1 - j->mu) * pre[WORK_TERMS[i]] + j->mu * dec[WORK_TERMS[i]];
     /* 1/p is blended: it runs from 0 (max) to 1 (sum) and more, without a pole */
     double inverse =
         (1 - j->lambda) / dec[LLMPERF_PARAM_NORM] + j->lambda / pre[LLMPERF_PARAM_NORM];
@@ -262,9 +290,10 @@ static void split_gradient(const extend_join *j, const double *param, const doub
         d[LLMPERF_PARAM_MEMORY] = dlog[LLMPERF_PARAM_MEMORY] * param[LLMPERF_PARAM_MEMORY] * by_mu /
                                   own[LLMPERF_PARAM_MEMORY];
         d[LLMPERF_PARAM_LAUNCH] = dlog[LLMPERF_PARAM_LAUNCH] * by_lambda;
-        d[LLMPERF_PARAM_WORK] = dlog[LLMPERF_PARAM_WORK] * by_mu;
         for (int k = LLMPERF_PARAM_FILL; k < LLMPERF_PARAM_COUNT; k++)
             d[k] = dlog[k] * by_lambda;
+        for (size_t k = 0; k < sizeof WORK_TERMS / sizeof *WORK_TERMS; k++)
+            d[WORK_TERMS[k]] = dlog[WORK_TERMS[k]] * by_mu;
         double p = param[LLMPERF_PARAM_NORM], q = own[LLMPERF_PARAM_NORM];
         if (!isinf(p) && !isinf(q))
             d[LLMPERF_PARAM_NORM] = dlog[LLMPERF_PARAM_NORM] * by_lambda * (p * p) / (q * q);
@@ -278,6 +307,7 @@ typedef struct op_shape {
     double depth;   /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
     double head;    /* mean of the key and the value channels of a head; 0 = no attention */
     double padding; /* rows that fill m up to whole tiles / m */
+    double tall;    /* 1 for a GEMM of more than 16 rows, the least that a tile holds */
 } op_shape;
 
 /*
@@ -295,8 +325,10 @@ static double padding_of(double m)
 static op_shape shape_of(const llmperf_op *op)
 {
     op_shape s = {.depth = op->k};
-    if (op->kind == LLMPERF_KIND_GEMM)
+    if (op->kind == LLMPERF_KIND_GEMM) {
         s.padding = padding_of(op->m);
+        s.tall = op->m > 16 ? 1 : 0;
+    }
     if (op->kind == LLMPERF_KIND_ATTENTION) {
         double channels = op->head_dim + op->value_dim;
         double per_key = 2 * op->heads * channels * op->sequences * op->query_tokens;
@@ -381,15 +413,19 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     }
 
     const op_shape shape = shape_of(op);
-    double by_compute[LLMPERF_PARAM_COUNT] = {0};
+    double by_compute[LLMPERF_PARAM_COUNT]; /* set where a gradient is asked for */
     double x[TERMS];
+    if (g)
+        memset(by_compute, 0, sizeof by_compute);
     x[0] = compute_time(op, hw, param, &shape, g ? by_compute : NULL);
-    x[1] = op->bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s);
+    double tall = 1 + param[LLMPERF_PARAM_TALL] * shape.tall;
+    x[1] = op->bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
     double k = op->k * (1.0 / 1024);
     double k_shape = k / (1 + k / 3);
     x[2] = param[LLMPERF_PARAM_SERIAL] * k_shape;
-    double items = hw->units > 0 ? op->sequences * op->kv_heads / hw->units : 0;
-    x[3] = param[LLMPERF_PARAM_WORK] * items;
+    double per_unit = hw->units > 0 ? op->sequences / hw->units : 0;
+    double items = per_unit * op->kv_heads, query_items = per_unit * op->heads;
+    x[3] = param[LLMPERF_PARAM_WORK] * items + param[LLMPERF_PARAM_QUERY_WORK] * query_items;
     double head = shape.head * (1.0 / 128);
     double launch = (param[LLMPERF_PARAM_LAUNCH] + param[LLMPERF_PARAM_HEAD] * head) * op->launches;
     double depth = shape.depth * (1.0 / 1024);
@@ -419,7 +455,9 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         dlog[LLMPERF_PARAM_LAUNCH] = op->launches / t->time_s;
         dlog[LLMPERF_PARAM_HEAD] = head * op->launches / t->time_s;
         dlog[LLMPERF_PARAM_SERIAL] = dx[2] * k_shape / t->time_s;
+        dlog[LLMPERF_PARAM_TALL] = dx[1] * x[1] * shape.tall / tall / t->time_s;
         dlog[LLMPERF_PARAM_WORK] = dx[3] * items / t->time_s;
+        dlog[LLMPERF_PARAM_QUERY_WORK] = dx[3] * query_items / t->time_s;
         dlog[LLMPERF_PARAM_NORM] = dp / t->time_s;
         dlog[LLMPERF_PARAM_LOOP] = depth_shape / t->time_s;
         dlog[LLMPERF_PARAM_PASSES] = pass / t->time_s;
@@ -493,14 +531,15 @@ llmperf_calib_entry llmperf_calib_ideal(llmperf_op_kind kind)
 llmperf_param_range llmperf_param_limits(llmperf_param param)
 {
     static const llmperf_param_range RANGE[LLMPERF_PARAM_COUNT] = {
-        [LLMPERF_PARAM_COMPUTE] = {0, 1.05, true}, [LLMPERF_PARAM_MEMORY] = {0, 1.05, true},
-        [LLMPERF_PARAM_LINK] = {0, 1.05, true},    [LLMPERF_PARAM_NORM] = {0, INFINITY, true},
-        [LLMPERF_PARAM_LAUNCH] = {0, 1e3, false},  [LLMPERF_PARAM_SERIAL] = {0, 1e3, false},
-        [LLMPERF_PARAM_WORK] = {0, 1e3, false},    [LLMPERF_PARAM_HOP] = {0, 1e3, false},
-        [LLMPERF_PARAM_FILL] = {0, 1e6, false},    [LLMPERF_PARAM_SCORE] = {0, 1e4, false},
-        [LLMPERF_PARAM_TILE] = {0, 1, false},      [LLMPERF_PARAM_SETTLE] = {0, 100, false},
-        [LLMPERF_PARAM_PASSES] = {0, 1e4, false},  [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
-        [LLMPERF_PARAM_HEAD] = {0, 1e3, false},
+        [LLMPERF_PARAM_COMPUTE] = {0, 1.05, true},    [LLMPERF_PARAM_MEMORY] = {0, 1.05, true},
+        [LLMPERF_PARAM_LINK] = {0, 1.05, true},       [LLMPERF_PARAM_NORM] = {0, INFINITY, true},
+        [LLMPERF_PARAM_LAUNCH] = {0, 1e3, false},     [LLMPERF_PARAM_SERIAL] = {0, 1e3, false},
+        [LLMPERF_PARAM_WORK] = {0, 1e3, false},       [LLMPERF_PARAM_HOP] = {0, 1e3, false},
+        [LLMPERF_PARAM_FILL] = {0, 1e6, false},       [LLMPERF_PARAM_SCORE] = {0, 1e4, false},
+        [LLMPERF_PARAM_TILE] = {0, 1, false},         [LLMPERF_PARAM_SETTLE] = {0, 100, false},
+        [LLMPERF_PARAM_PASSES] = {0, 1e4, false},     [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
+        [LLMPERF_PARAM_HEAD] = {0, 1e3, false},       [LLMPERF_PARAM_TALL] = {0, 1, false},
+        [LLMPERF_PARAM_QUERY_WORK] = {0, 1e3, false},
     };
     return RANGE[param];
 }
@@ -513,13 +552,14 @@ double llmperf_param_neutral(llmperf_param param)
 bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key *b)
 {
     return a->kind == b->kind && a->regime == b->regime && a->dtype == b->dtype &&
-           a->stored == b->stored && a->gemv == b->gemv && a->collective == b->collective &&
-           a->devices == b->devices;
+           a->stored == b->stored && a->gemv == b->gemv && a->experts == b->experts &&
+           a->collective == b->collective && a->heads == b->heads && a->devices == b->devices;
 }
 
 static bool is_variant(const llmperf_calib_key *key)
 {
-    return key->stored || key->gemv || key->collective || key->devices;
+    return key->stored || key->gemv || key->experts || key->collective || key->heads ||
+           key->devices;
 }
 
 /* Why a key means nothing; NULL = it is fine. */
@@ -529,7 +569,7 @@ static const char *wrong_key(const llmperf_calib_key *key)
     bool gemm = key->kind == LLMPERF_KIND_GEMM, attention = key->kind == LLMPERF_KIND_ATTENTION;
     if (key->kind >= LLMPERF_KIND_COUNT || key->regime >= LLMPERF_REGIME_COUNT ||
         key->dtype >= LLMPERF_DTYPE_COUNT || key->stored >= LLMPERF_DTYPE_COUNT ||
-        key->collective > LLMPERF_COLLECTIVE_ALL_GATHER)
+        key->collective > LLMPERF_COLLECTIVE_ALL_GATHER || key->heads >= LLMPERF_HEADS_COUNT)
         return "the key is out of range";
     if (!collective && (key->collective || key->devices))
         return "collective and devices belong to collectives alone";
@@ -539,8 +579,12 @@ static const char *wrong_key(const llmperf_calib_key *key)
         return "stored belongs to gemm and attention alone";
     if (key->stored && key->stored == key->dtype)
         return "stored equals dtype";
-    if (key->gemv && (!gemm || key->stored))
-        return "gemv belongs to gemm without stored";
+    if (key->gemv && (!gemm || key->stored || key->experts))
+        return "gemv belongs to gemm without stored and experts";
+    if (key->experts && !gemm)
+        return "experts belongs to gemm alone";
+    if (key->heads && !attention)
+        return "heads belongs to attention alone";
     if (collective && key->dtype != LLMPERF_DTYPE_NONE)
         return "a collective has no dtype";
     if (!collective && key->dtype == LLMPERF_DTYPE_NONE)
@@ -633,12 +677,16 @@ char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t 
             snprintf(buffer, size, "%s", name);
         return buffer;
     }
-    snprintf(buffer, size, "%s%s%s %s%s%s",
-             key->gemv ? "gemv" : llmperf_kind_name((llmperf_op_kind)key->kind), regime ? " " : "",
-             regime ? regime : "", llmperf_dtype_name((llmperf_dtype)key->dtype),
+    static const char *const HEADS[] = {"", ", single heads", ", grouped heads", ", wide groups"};
+    snprintf(buffer, size, "%s%s%s %s%s%s%s",
+             key->gemv      ? "gemv"
+             : key->experts ? "experts"
+                            : llmperf_kind_name((llmperf_op_kind)key->kind),
+             regime ? " " : "", regime ? regime : "", llmperf_dtype_name((llmperf_dtype)key->dtype),
              !key->stored                          ? ""
              : key->kind == LLMPERF_KIND_ATTENTION ? ", KV "
                                                    : ", weights ",
-             key->stored ? llmperf_dtype_name((llmperf_dtype)key->stored) : "");
+             key->stored ? llmperf_dtype_name((llmperf_dtype)key->stored) : "",
+             HEADS[key->heads < LLMPERF_HEADS_COUNT ? key->heads : 0]);
     return buffer;
 }

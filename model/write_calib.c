@@ -41,6 +41,7 @@ static void put_count(FILE *out, const char *key, int64_t value)
 static void put_key(FILE *out, const llmperf_calib_key *key)
 {
     static const char *const COLLECTIVES[] = {NULL, "all_reduce", "all_gather"};
+    static const char *const HEADS[] = {NULL, "single", "grouped", "wide"};
     const char *regime = llmperf_regime_name((llmperf_regime)key->regime);
     fprintf(out, "  - kind: %s\n", llmperf_kind_name((llmperf_op_kind)key->kind));
     if (regime)
@@ -51,6 +52,10 @@ static void put_key(FILE *out, const llmperf_calib_key *key)
         fprintf(out, "    stored: %s\n", llmperf_dtype_name((llmperf_dtype)key->stored));
     if (key->gemv)
         fputs("    gemv: true\n", out);
+    if (key->experts)
+        fputs("    experts: true\n", out);
+    if (key->heads)
+        fprintf(out, "    heads: %s\n", HEADS[key->heads]);
     if (key->collective)
         fprintf(out, "    collective: %s\n", COLLECTIVES[key->collective]);
     put_count(out, "    devices", key->devices);

@@ -37,6 +37,8 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_PASSES, /* added: passes over the input at full bandwidth (quantising it) */
     LLMPERF_PARAM_LOOP,   /* added, seconds: loop over the depth, depth' / (1 + depth' / 3) */
     LLMPERF_PARAM_HEAD,   /* t0 grows by this, seconds per 128 channels of head */
+    LLMPERF_PARAM_TALL, /* memory x (1 + tall) beyond 16 rows of a GEMM: taller tiles stream worse */
+    LLMPERF_PARAM_QUERY_WORK, /* c_q, seconds: one work item per sequence and query head */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 
@@ -54,15 +56,28 @@ LLMPERF_API llmperf_param_range llmperf_param_limits(llmperf_param param);
 /* The value that leaves a term out: e = 1, p = infinity, else 0. */
 LLMPERF_API double llmperf_param_neutral(llmperf_param param);
 
+/* Query heads per KV head: kernels differ. */
+typedef enum llmperf_head_group {
+    LLMPERF_HEADS_ANY,
+    LLMPERF_HEADS_SINGLE,  /* one: multi-head attention */
+    LLMPERF_HEADS_GROUPED, /* 2 to 32 */
+    LLMPERF_HEADS_WIDE,    /* more than 32 */
+    LLMPERF_HEADS_COUNT
+} llmperf_head_group;
+
+LLMPERF_API llmperf_head_group llmperf_head_group_of(const llmperf_op *op);
+
 /*
  * What an entry is for, beside kind, regime and dtype. An entry with one of these set is a variant:
  * it times only what matches, and llmperf_calib_add() keeps it out of index[].
  */
 typedef struct llmperf_calib_key {
     uint8_t kind, regime, dtype; /* llmperf_op_kind, llmperf_regime, llmperf_dtype */
-    uint8_t stored; /* weights (gemm) or KV cache (attention) held in another dtype; NONE = no */
-    uint8_t gemv;   /* 1 = the product with one row, apart from the other GEMMs */
+    uint8_t stored;  /* weights (gemm) or KV cache (attention) held in another dtype; NONE = no */
+    uint8_t gemv;    /* 1 = the product with one row, apart from the other GEMMs */
+    uint8_t experts; /* 1 = the grouped products of a mixture of experts */
     uint8_t collective; /* llmperf_collective; NONE = any */
+    uint8_t heads;      /* llmperf_head_group of attention; ANY = all */
     int64_t devices;    /* of a collective; 0 = any */
 } llmperf_calib_key;
 

@@ -161,6 +161,9 @@ typedef struct llmperf_op {
     double heads, kv_heads, head_dim, value_dim;
 } llmperf_op;
 
+/* One of the grouped products of a mixture of experts, which time all active experts together. */
+LLMPERF_API bool llmperf_op_is_experts(const llmperf_op *op);
+
 LLMPERF_API const char *llmperf_op_name(llmperf_op_id id);
 /* The id of a contract name; LLMPERF_OP_COUNT when there is none. */
 LLMPERF_API llmperf_op_id llmperf_op_parse(const char *name);

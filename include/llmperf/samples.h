@@ -61,13 +61,15 @@ typedef struct llmperf_sample {
     double copies;            /* sets of weights used in turn; 1 = the same again and again */
     double clock_hz, power_w; /* 0 = not said */
     double bytes;             /* as recorded, for collectives and streams */
+    double tokens, experts, top_k, ep, skew; /* of a layer of experts */
     int32_t hw, library, version, file;
     int64_t line;
-    uint32_t flags; /* LLMPERF_SAMPLE_ bits of backend.h */
-    uint8_t kind;   /* llmperf_sample_kind */
-    uint8_t stored; /* weights or KV cache in another dtype than op.dtype; NONE = the same */
-    uint8_t block;  /* 1 = block-scaled (fp8_block): kernels of their own */
-    uint8_t place;  /* llmperf_sample_place */
+    uint32_t flags;  /* LLMPERF_SAMPLE_ bits of backend.h */
+    uint8_t kind;    /* llmperf_sample_kind */
+    uint8_t stored;  /* weights or KV cache in another dtype than op.dtype; NONE = the same */
+    uint8_t block;   /* 1 = block-scaled (fp8_block): kernels of their own */
+    uint8_t ungated; /* 1 = experts without a gate */
+    uint8_t place;   /* llmperf_sample_place */
 } llmperf_sample;
 
 #define LLMPERF_SAMPLE_NAMES_MAX 1024
@@ -110,6 +112,30 @@ LLMPERF_API llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double va
 /* Did the operands come from memory? Small ones that a cache of `hw` holds between launches did not;
  * a fit leaves those out. */
 LLMPERF_API bool llmperf_sample_is_cold(const llmperf_sample *sample, const llmperf_hw *hw);
+
+/*
+ * A layer of experts of a group of devices: gate (unless ungated), up and down products of the
+ * experts that `tokens`
+ * tokens are sent to, top_k each. `width` = FFN width of one expert on one device; `ep` devices hold
+ * experts / ep experts each; skew = exponent of the power law that loads are drawn from, 0 = even.
+ */
+typedef struct llmperf_moe_shape {
+    llmperf_dtype dtype, weights; /* of the arithmetic; of the weights, NONE = the same */
+    double tokens, hidden, width, experts, top_k, ep, skew;
+    bool ungated; /* up and down alone */
+} llmperf_moe_shape;
+
+/* Rows of the busiest device, and experts of it that get some. Even: tokens top_k / ep rows over as
+ * many experts as there are rows for. Skewed: the mean of seeded draws (docs/calibration.md). */
+typedef struct llmperf_moe_load {
+    double rows, active;
+} llmperf_moe_load;
+LLMPERF_API llmperf_moe_load llmperf_moe_load_of(const llmperf_moe_shape *shape);
+
+/* m = rows per active expert, n = 3 width (2 ungated), k = hidden; flop and weights of all active ones; inputs
+ * and outputs as moe.experts.gate_up and moe.experts.down have them together, the inputs those of
+ * all tokens whatever ep is. */
+LLMPERF_API llmperf_op llmperf_sample_moe(const llmperf_moe_shape *shape, llmperf_moe_load load);
 
 /* Told of each row that gives no sample: refused = faulty, else left out for the reason. `text` is
  * "FILE:LINE: reason" with control bytes escaped. */

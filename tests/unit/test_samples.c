@@ -338,16 +338,94 @@ Test(samples, layers_by_name)
 
 Test(samples, what_is_no_operator_is_said)
 {
-    static const char *const names[] = {"aic_moe", "llmservingsim_attn_skew_4090",
-                                        "infersim_grouped_gemm", "splitwise_iter"};
-    static const char *const why[] = {"MoE", "unequal length", "MoE", "whole iteration"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const names[] = {"llmservingsim_attn_skew_4090", "infersim_grouped_gemm",
+                                        "splitwise_iter"};
+    static const char *const why[] = {"unequal length", "grouped product", "whole iteration"};
+    for (int i = 0; i < 3; i++) {
         told t = {0};
         llmperf_samples s = extract(names[i], &t);
         cr_expect(s.count == 0 && s.skipped == s.rows && t.refused == 0);
         cr_expect(strstr(t.last, why[i]) != NULL, "%s", t.last);
         llmperf_samples_free(&s);
     }
+}
+
+/* ---- layers of experts ---- */
+
+#define MOE "dtype,op,tokens,k,n,experts,top_k,ep,skew,gated,time_us\n"
+
+Test(samples, a_layer_of_experts_by_hand)
+{
+    told t = {0};
+    /* 64 tokens to 2 of 8 experts each: 128 rows, 16 for each of the 8; h 4096, f 1024 */
+    llmperf_samples s = read_text(MOE "bf16,moe,64,4096,1024,8,2,1,,,100\n"
+                                      "bf16,moe,64,4096,1024,8,2,4,,no,100\n",
+                                  NULL, &t);
+    cr_assert(s.count == 2 && t.refused == 0, "%s", t.last);
+    const llmperf_op *op = &s.sample[0].op;
+    cr_expect(llmperf_op_is_experts(op) && op->kind == LLMPERF_KIND_GEMM && op->launches == 2);
+    cr_expect(op->m == 16 && op->n == 3 * 1024 && op->k == 4096);
+    cr_expect(op->flop == 2.0 * 128 * 3 * 1024 * 4096);
+    cr_expect(op->weight_bytes == 8.0 * 3 * 1024 * 4096 * 2);
+    cr_expect(op->input_bytes == 128.0 * (4096 + 1024) * 2);
+    cr_expect(op->output_bytes == 128.0 * (2 * 1024 + 4096) * 2);
+    /* over 4 devices 32 rows for 2 experts, without a gate; inputs stay those of all tokens */
+    op = &s.sample[1].op;
+    cr_expect(op->m == 16 && op->n == 2 * 1024);
+    cr_expect(op->weight_bytes == 2.0 * 2 * 1024 * 4096 * 2);
+    cr_expect(op->input_bytes == 128.0 * (4096 + 1024) * 2);
+    cr_expect(op->output_bytes == 32.0 * (1024 + 4096) * 2);
+    llmperf_samples_free(&s);
+}
+
+/* What a model emits for the same layer adds up to the sample. */
+Test(samples, a_layer_of_experts_is_what_a_model_emits)
+{
+    const llmperf_moe_shape shape = {.dtype = LLMPERF_DTYPE_BF16,
+                                     .tokens = 4096,
+                                     .hidden = 2048,
+                                     .width = 768,
+                                     .experts = 128,
+                                     .top_k = 8,
+                                     .ep = 1};
+    llmperf_op layer = llmperf_sample_moe(&shape, llmperf_moe_load_of(&shape));
+    double rows = 4096.0 * 8, h = 2048, f = 768;
+    /* gate_up: 2 f x h, in h, out 2 f; down: h x f, in f, out h (docs/model.md, MoE) */
+    cr_expect(layer.flop == 2 * rows * (2 * f * h + h * f));
+    cr_expect(layer.weight_bytes == 128 * (2 * f * h + h * f) * 2);
+    cr_expect(layer.input_bytes == rows * (h + f) * 2);
+    cr_expect(layer.output_bytes == rows * (2 * f + h) * 2);
+}
+
+Test(samples, skewed_loads_fill_the_busiest_device)
+{
+    llmperf_moe_shape s = {.tokens = 256, .experts = 128, .top_k = 8, .ep = 1, .skew = 1.2};
+    llmperf_moe_load one = llmperf_moe_load_of(&s);
+    cr_expect(fabs(one.rows - 2048) < 1 && one.active > 64 && one.active <= 128, "%g", one.active);
+    s.ep = 8;
+    llmperf_moe_load eighth = llmperf_moe_load_of(&s);
+    cr_expect(eighth.rows > 2048 / 8 && eighth.rows < 2048 && eighth.active <= 16);
+    s.tokens = 1; /* eight rows for 128 experts */
+    s.ep = 1;
+    cr_expect(llmperf_moe_load_of(&s).active <= 8);
+    llmperf_moe_load again = llmperf_moe_load_of(&s);
+    cr_expect(again.rows == llmperf_moe_load_of(&s).rows);
+}
+
+Test(samples, collected_layers_of_experts)
+{
+    told t = {0};
+    llmperf_samples s = extract("aic_moe", &t);
+    cr_expect(t.refused == 0 && s.count == s.rows && s.count > 0, "%s", t.last);
+    cr_expect(count_kind(&s, LLMPERF_SAMPLE_MOE) == s.count);
+    llmperf_samples_free(&s);
+    expect_bad_row(MOE "bf16,moe,64,4096,1024,8,9,1,,,100\n", "9 of 8 experts");
+    expect_bad_row(MOE "bf16,moe,64,4096,1024,8,2,3,,,100\n", "3 devices for 8 experts");
+    expect_bad_row(MOE "bf16,moe,64,4096,1024,8,2,1,,maybe,100\n", "gated is 'maybe'");
+    expect_bad_row(MOE "bf16,moe,64,4096,1024,99999,2,1,,,100\n", "4096");
+    expect_bad_row("dtype,distribution,tokens,hidden,inter,topk,experts,time_us\n"
+                   "bf16,zipf,1,64,64,1,8,5\n",
+                   "distribution 'zipf'");
 }
 
 /* ---- refusals ---- */
