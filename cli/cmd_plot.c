@@ -10,12 +10,16 @@
 #include "common.h"
 #include "llmperf/plot.h"
 #include "png.h"
+#ifdef LLMPERF_HAVE_CALIB
+#include "plot_samples.h"
+#endif
 
 enum { VALUES_MAX = 1024 };
 
 typedef struct plot_arguments {
     common_arguments common;
     const char *batch, *prompt, *tokens, *hidden; /* ranges */
+    const char *samples, *library;
     int format;
     bool format_given, ascii;
     int64_t width, height;
@@ -35,6 +39,12 @@ static const option OPTIONS[] = {
          "1024; attention 128,512,2048,8192"),
     AXIS(hidden, "hidden", 0, "dense: a curve for each hidden size h", 1048576, "1024..16384*2"),
     AXIS(tokens, "tokens", 0, "dense: tokens b s of a launch", 16777216, "1 to 16384"),
+    OPTION_ROW(plot_arguments, samples, WORDS, "samples", 0, "FILES",
+               "dense, attention, residuals: measurements, as 'llmperf fit' takes them",
+               .group = "Measurements"),
+    OPTION_ROW(plot_arguments, library, TEXT, "library", 0, "NAME",
+               "only the samples of this library", .default_text = "the calibration's",
+               .group = "Measurements"),
     OPTION_ROW_GIVEN(plot_arguments, common.context, common.context_given, INT64, "context", 0, "N",
                      "tokens already cached when a decode step starts", .min = 0, .max = 1073741824,
                      .default_text = "prompt + generate/2", .group = "Workload"),
@@ -140,6 +150,70 @@ static llmperf_status expand(const char *name, const char *text, const char *by_
     return LLMPERF_OK;
 }
 
+/* ---- measurements --------------------------------------------------------------------------------------- */
+
+static llmperf_status only_with(const char *kind, llmperf_error *error)
+{
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "'plot %s' of HARDWARE alone takes measurements: --samples FILE.csv", kind);
+}
+
+typedef enum sample_figure { OF_DENSE, OF_ATTENTION, OF_RESIDUALS } sample_figure;
+
+#ifdef LLMPERF_HAVE_CALIB
+
+static llmperf_status fill_samples(plot_input *in, sample_figure figure, llmperf_plot *plot,
+                                   llmperf_error *error)
+{
+    const plot_arguments *a = in->arguments;
+    const llmperf_chart_filter filter = {.hw = &in->hw,
+                                         .calib = in->has_calib ? &in->calib : NULL,
+                                         .library = a->library,
+                                         .confidence = a->common.confidence};
+    llmperf_samples samples = {0};
+    values wanted;
+    llmperf_status status = plot_samples_read(a->samples, &samples, error);
+    if (status == LLMPERF_OK && figure == OF_RESIDUALS)
+        status = plot_samples_residuals(&samples, &filter, plot, error);
+    if (status == LLMPERF_OK && figure == OF_DENSE)
+        status = expand("hidden", a->hidden, NULL, 1048576, &wanted, error);
+    if (status == LLMPERF_OK && figure == OF_DENSE)
+        status =
+            llmperf_chart_dense(&samples, &filter, wanted.value, wanted.count, &in->curves, error);
+    if (status == LLMPERF_OK && figure == OF_DENSE)
+        status = llmperf_plot_dense(&in->hw, filter.calib, &in->curves, plot, error);
+    if (status == LLMPERF_OK && figure == OF_ATTENTION)
+        status = expand("prompt", a->prompt, NULL, 1073741824, &wanted, error);
+    if (status == LLMPERF_OK && figure == OF_ATTENTION)
+        status = llmperf_chart_attention(&samples, &filter, wanted.value, wanted.count, &in->curves,
+                                         error);
+    if (status == LLMPERF_OK && figure == OF_ATTENTION)
+        status = llmperf_plot_attention(&in->hw, filter.calib, &in->curves, plot, error);
+    llmperf_samples_free(&samples);
+    return status;
+}
+
+#else
+
+static llmperf_status fill_samples(plot_input *in, sample_figure figure, llmperf_plot *plot,
+                                   llmperf_error *error)
+{
+    (void)in;
+    (void)figure;
+    (void)plot;
+    return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                        "this build reads no samples: it was made without GSL (meson setup "
+                        "-Dcalib=enabled builds it)");
+}
+
+#endif
+
+static llmperf_status fill_residuals(plot_input *in, llmperf_plot *plot, llmperf_error *error)
+{
+    return in->arguments->samples ? fill_samples(in, OF_RESIDUALS, plot, error)
+                                  : only_with("residuals", error);
+}
+
 /* ---- the kinds ---------------------------------------------------------------------------------------- */
 
 static llmperf_status fill_roofline(plot_input *in, llmperf_plot *plot, llmperf_error *error)
@@ -163,6 +237,8 @@ static llmperf_status fill_batch(plot_input *in, llmperf_plot *plot, llmperf_err
 static llmperf_status fill_dense(plot_input *in, llmperf_plot *plot, llmperf_error *error)
 {
     values tokens, hidden;
+    if (in->arguments->samples)
+        return fill_samples(in, OF_DENSE, plot, error);
     const llmperf_calib *calib = in->has_calib ? &in->calib : NULL;
     llmperf_status status = expand("tokens", in->arguments->tokens, NULL, 16777216, &tokens, error);
     if (status == LLMPERF_OK)
@@ -179,6 +255,10 @@ static llmperf_status fill_dense(plot_input *in, llmperf_plot *plot, llmperf_err
 static llmperf_status fill_attention(plot_input *in, llmperf_plot *plot, llmperf_error *error)
 {
     values prompts, batches;
+    if (in->arguments->samples)
+        return fill_samples(in, OF_ATTENTION, plot, error);
+    if (!in->has_model)
+        return only_with("attention", error);
     llmperf_status status =
         expand("prompt", in->arguments->prompt, "128,512,2048,8192", 1073741824, &prompts, error);
     if (status == LLMPERF_OK)
@@ -201,7 +281,8 @@ static const plot_kind KINDS[] = {
     {"roofline", "MODEL HARDWARE", 2, 2, fill_roofline},
     {"batch", "MODEL HARDWARE", 2, 2, fill_batch},
     {"dense", "[MODEL] HARDWARE", 1, 2, fill_dense},
-    {"attention", "MODEL HARDWARE", 2, 2, fill_attention},
+    {"attention", "MODEL HARDWARE, or HARDWARE --samples FILE", 1, 2, fill_attention},
+    {"residuals", "HARDWARE --samples FILE", 1, 1, fill_residuals},
 };
 
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
@@ -224,8 +305,8 @@ static llmperf_status find_kind(const option_result *result, const plot_kind **r
     }
     const char *near = llmperf_nearest(word, names);
     return llmperf_fail(error, LLMPERF_E_USAGE,
-                        "plot '%s' is not known%s%s%s; roofline, batch, dense, attention are "
-                        "allowed",
+                        "plot '%s' is not known%s%s%s; roofline, batch, dense, attention, "
+                        "residuals are allowed",
                         word, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -256,6 +337,11 @@ static llmperf_status load(const plot_kind *kind, const option_result *result, p
     if (status == LLMPERF_OK)
         status = one_prompt(a, kind, &in->workload.prompt, error);
     in->has_model = result->positional_count > 2;
+    if (status == LLMPERF_OK && in->has_model && a->samples)
+        status = llmperf_fail(error, LLMPERF_E_USAGE,
+                              "measurements have shapes of their own: 'plot %s HARDWARE --samples "
+                              "FILE', without MODEL, is allowed",
+                              kind->name);
     if (status == LLMPERF_OK && in->has_model)
         status = common_load_model(&a->common, result->positional[1], &in->model, error);
     if (status == LLMPERF_OK)
@@ -359,13 +445,18 @@ const option_command COMMAND_PLOT = {
         "several hidden sizes, or for the layers of MODEL; time is flat until the knee.\n\n"
         "attention MODEL HARDWARE: FLOP/s and time of one layer's attention against batch for "
         "several lengths; --attention unfused shows the product of queries and keys.\n\n"
+        "residuals HARDWARE --samples FILE: measured over predicted against size, a panel for each "
+        "kind of operator.\n\n"
+        "With --samples, dense and attention of HARDWARE alone draw what was measured (markers) "
+        "beside what is predicted of the same operators (lines).\n\n"
         "Text goes to the terminal in braille; -o FILE.svg or FILE.png writes a picture, --format "
         "csv "
         "or json the numbers.",
     .examples = "llmperf plot roofline llama-3.1-8b h100-sxm -b 1,64\n"
                 "llmperf plot batch llama-3.1-70b h100-sxm --tp 4 --tpot 30ms -o batch.svg\n"
                 "llmperf plot dense a100-sxm-80gb --hidden 2048..8192*2 -o dense.svg\n"
-                "llmperf plot attention llama-2-7b h100-sxm --attention unfused -s 128,1024,8192",
+                "llmperf plot attention llama-2-7b h100-sxm --attention unfused -s 128,1024,8192\n"
+                "llmperf plot residuals h100-sxm --samples samples.csv -o residuals.svg",
     .options = OPTIONS,
     .min_positionals = 1,
     .max_positionals = 3,

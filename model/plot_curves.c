@@ -315,8 +315,9 @@ static llmperf_status add_knees(const panel_pair *pair, const llmperf_curves *cu
                                 llmperf_error *error)
 {
     static const char name[] = "compute-bound from here on (b s)";
-    llmperf_plot_series *rates = llmperf_plot_add_series(pair->rate, name, LLMPERF_DRAW_MARKERS);
-    llmperf_plot_series *times = llmperf_plot_add_series(pair->time, name, LLMPERF_DRAW_MARKERS);
+    const unsigned draw = LLMPERF_DRAW_MARKERS | LLMPERF_DRAW_NAMES;
+    llmperf_plot_series *rates = llmperf_plot_add_series(pair->rate, name, draw);
+    llmperf_plot_series *times = llmperf_plot_add_series(pair->time, name, draw);
     llmperf_status status = LLMPERF_OK;
     if (!rates || !times)
         return status;

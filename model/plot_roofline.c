@@ -65,7 +65,8 @@ static llmperf_status add_operators(llmperf_plot_panel *panel, const step_sum *s
                                     llmperf_error *error)
 {
     llmperf_status status = LLMPERF_OK;
-    llmperf_plot_series *series = llmperf_plot_add_series(panel, name, LLMPERF_DRAW_MARKERS);
+    llmperf_plot_series *series =
+        llmperf_plot_add_series(panel, name, LLMPERF_DRAW_MARKERS | LLMPERF_DRAW_NAMES);
     if (!series)
         return LLMPERF_OK;
     series->color = (uint8_t)color;
@@ -147,7 +148,8 @@ static llmperf_status add_datasheet(const llmperf_hw *hw, llmperf_plot_panel *pa
     for (int i = 0; i < count && status == LLMPERF_OK; i++) {
         double peak = hw->peak_flop_per_s[dtypes[i]];
         const char *dtype = llmperf_dtype_name((llmperf_dtype)dtypes[i]);
-        const roof r = {peak, hw->mem_bytes_per_s, "roof: peaks of the part", dtype, "", i == 0, false};
+        const roof r = {peak, hw->mem_bytes_per_s, "roof: peaks of the part", dtype, "", i == 0,
+                        false};
         llmperf_plot_mark mark = {.value = peak / hw->mem_bytes_per_s, .color = 6};
         char number[PLOT_NUMBER_MAX];
         snprintf(mark.text, sizeof mark.text, "%s ridge point %s", dtype,

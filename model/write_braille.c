@@ -188,7 +188,7 @@ static void put_mark_lines(canvas *c)
     for (int i = 0; i < c->panel->mark_count; i++) {
         const llmperf_plot_mark *m = &c->panel->mark[i];
         double at = plot_at(m->on_y ? &c->y : &c->x, m->value);
-        number++;
+        number += m->text[0] != '\0';
         if (at < 0 || at > 1)
             continue;
         int length = m->on_y ? c->columns : c->rows;
@@ -202,7 +202,7 @@ static void put_mark_lines(canvas *c)
                             : cell_at(c, dot_x(c, m->value) / 2, 0);
         while (!m->on_y && end && end->over && end - c->cell < c->columns * (c->rows - 1))
             end += c->columns; /* two marks in one column: one number below the other */
-        if (end)
+        if (end && m->text[0])
             end->over = (char)('0' + number % 10);
     }
 }
@@ -241,8 +241,7 @@ static void put_keys(canvas *c)
 
 static bool is_labelled(const llmperf_plot_series *series)
 {
-    return (series->draw & LLMPERF_DRAW_MARKERS) && series->count > 0 &&
-           series->point[0].label[0] && series->count <= 64;
+    return (series->draw & LLMPERF_DRAW_NAMES) && series->count > 0 && series->count <= 64;
 }
 
 /* Puts letters on labelled points; points of one cell share one. letter[] follows the points. */
@@ -378,8 +377,10 @@ static void put_key_lines(const canvas *c, int width)
                  series->band);
         put_wrapped(c->out, c->style, width, 3, 4, text);
     }
-    for (int i = 0; i < c->panel->mark_count; i++) {
-        fprintf(c->out, "  %d", (i + 1) % 10);
+    for (int i = 0, number = 0; i < c->panel->mark_count; i++) {
+        if (!c->panel->mark[i].text[0])
+            continue;
+        fprintf(c->out, "  %d", ++number % 10);
         put_wrapped(c->out, c->style, width, 3, 4, c->panel->mark[i].text);
     }
 }

@@ -19,6 +19,8 @@ enum {
     LABELS_MAX = 128,
     SEGMENTS_MAX = 1024,
     BOXES_MAX = 512,
+    MARKERS_MAX = 1200, /* of a panel */
+    MARKERS_MANY = 100, /* from here on they are small */
 };
 
 static const double TITLE = 16, TEXT = 12, SMALL = 11; /* font sizes */
@@ -52,8 +54,9 @@ typedef struct svg {
 typedef struct frame {
     const llmperf_plot_panel *panel;
     plot_range x, y;
-    plot_box box; /* the data's rectangle */
-    int x_tick_count, y_tick_count;
+    plot_box box;         /* the data's rectangle */
+    double largest_share; /* of its points */
+    int marker_count, x_tick_count, y_tick_count;
     plot_tick x_tick[PLOT_TICKS_MAX], y_tick[PLOT_TICKS_MAX];
 } frame;
 
@@ -179,9 +182,15 @@ static int paragraph_lines(const svg *s, const char *text, double size)
 
 /* ---- title, legend, notes --------------------------------------------------------------------------- */
 
+/* What the markers of a series have in common. */
+static void begin_markers(svg *s, const llmperf_plot_series *series, bool many)
+{
+    fprintf(s->out, "<g fill=\"%s\" fill-opacity=\"%s\"%s>\n", color_of(series->color),
+            many ? "0.6" : "0.75", many ? "" : " stroke=\"#fff\" stroke-width=\"0.8\"");
+}
+
 static void put_marker(svg *s, const llmperf_plot_series *series, double x, double y, double radius)
 {
-    const char *fill = color_of(series->color);
     double r = radius;
     switch (series->marker) {
     case LLMPERF_MARKER_SQUARE:
@@ -211,8 +220,7 @@ static void put_marker(svg *s, const llmperf_plot_series *series, double x, doub
         put(s, "cy", y);
         put(s, "r", r);
     }
-    fprintf(s->out, " fill=\"%s\" fill-opacity=\"0.75\" stroke=\"#fff\" stroke-width=\"0.8\"/>\n",
-            fill);
+    fputs("/>\n", s->out);
 }
 
 static void put_swatch(svg *s, const plot_legend_entry *entry, double x, double y)
@@ -232,8 +240,11 @@ static void put_swatch(svg *s, const plot_legend_entry *entry, double x, double 
         fprintf(s->out, "\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", color_of(entry->line->color),
                 entry->line->draw & LLMPERF_DRAW_DASHED ? " stroke-dasharray=\"6 4\"" : "");
     }
-    if (entry->markers)
+    if (entry->markers) {
+        begin_markers(s, entry->markers, false);
         put_marker(s, entry->markers, x + 11, y - 4, 4);
+        fputs("</g>\n", s->out);
+    }
 }
 
 /* The legend's rows from baseline `y` on; returns the baseline below. `draw` false only measures. */
@@ -398,6 +409,25 @@ static int place_marks(const frame *f, mark_place *places, int *ret_count)
     return other_rows;
 }
 
+/* Largest share of a panel's points, so that the biggest marker has one size. */
+static double largest_share(const llmperf_plot_panel *panel)
+{
+    double most = 0;
+    for (int k = 0; k < panel->series_count; k++)
+        for (int i = 0; i < panel->series[k].count; i++)
+            most = fmax(most, panel->series[k].point[i].share);
+    return most;
+}
+
+static int marker_count(const llmperf_plot_panel *panel)
+{
+    int count = 0;
+    for (int k = 0; k < panel->series_count; k++)
+        if (panel->series[k].draw & LLMPERF_DRAW_MARKERS)
+            count += panel->series[k].count;
+    return count;
+}
+
 static double widest_tick(const plot_tick *ticks, int count)
 {
     double widest = 0;
@@ -416,7 +446,11 @@ static void set_frame(frame *f, const llmperf_plot_panel *panel, plot_box outer)
 {
     mark_place places[LLMPERF_PLOT_MARKS_MAX];
     int marks;
-    *f = (frame){.panel = panel, .x = plot_range_x(panel), .y = plot_range_y(panel)};
+    *f = (frame){.panel = panel,
+                 .x = plot_range_x(panel),
+                 .y = plot_range_y(panel),
+                 .largest_share = largest_share(panel),
+                 .marker_count = marker_count(panel)};
     double above = panel->title[0] ? 24 : 8, below = 42;
     f->y_tick_count =
         plot_ticks(&f->y, panel->y.unit, tick_room(outer.height - above - below, 34), f->y_tick);
@@ -552,7 +586,8 @@ static void put_marks(svg *s, const frame *f)
             continue;
         double y = at_y(f, m->value);
         put_dashed(s, f->box.x, y, f->box.x + f->box.width, y, m->color);
-        put_label(s, f->box.x + 6, y - 4, m->text, &style);
+        if (m->text[0])
+            put_label(s, f->box.x + 6, y - 4, m->text, &style);
     }
 }
 
@@ -581,25 +616,26 @@ static void put_line(svg *s, const frame *f, const llmperf_plot_series *series)
             series->draw & LLMPERF_DRAW_DASHED ? " stroke-dasharray=\"6 4\"" : "");
 }
 
-/* Largest share of a series in its panel, so that the biggest marker has one size. */
-static double radius_of(const llmperf_plot_panel *panel, const llmperf_plot_point *point)
+static double radius_of(const frame *f, const llmperf_plot_series *series,
+                        const llmperf_plot_point *point)
 {
-    double most = 0;
-    for (int k = 0; k < panel->series_count; k++)
-        for (int i = 0; i < panel->series[k].count; i++)
-            most = fmax(most, panel->series[k].point[i].share);
-    if (most <= 0)
-        return panel->series_count > 0 && panel->series[0].count > 100 ? 2.2 : 3.5;
-    return fmax(3, 9 * sqrt(point->share / most));
+    if (f->largest_share > 0)
+        return fmax(3, 9 * sqrt(point->share / f->largest_share));
+    return f->marker_count > MARKERS_MANY && !(series->draw & LLMPERF_DRAW_NAMES) ? 2 : 3.8;
 }
 
+/* Too many markers make one dark cloud: of a panel with more, every so-many-th is drawn. */
 static void put_markers(svg *s, const frame *f, const llmperf_plot_series *series)
 {
-    if (!(series->draw & LLMPERF_DRAW_MARKERS))
+    const int step = (f->marker_count + MARKERS_MAX - 1) / MARKERS_MAX;
+    const bool named = series->draw & LLMPERF_DRAW_NAMES;
+    if (!(series->draw & LLMPERF_DRAW_MARKERS) || series->count == 0)
         return;
-    for (int i = 0; i < series->count; i++)
+    begin_markers(s, series, f->marker_count > MARKERS_MANY && !named);
+    for (int i = 0; i < series->count; i += named ? 1 : step)
         put_marker(s, series, at_x(f, series->point[i].x), at_y(f, series->point[i].y),
-                   radius_of(f->panel, &series->point[i]));
+                   radius_of(f, series, &series->point[i]));
+    fputs("</g>\n", s->out);
 }
 
 /* ---- a panel: labels of points -------------------------------------------------------------------------- */
@@ -646,7 +682,7 @@ static void add_labels(labels *l, const llmperf_plot_series *series)
     enum { POINTS_MAX = 256 };
     const double near = 13;
     bool done[POINTS_MAX] = {false};
-    if (!(series->draw & LLMPERF_DRAW_MARKERS) || series->count > POINTS_MAX)
+    if (!(series->draw & LLMPERF_DRAW_NAMES) || series->count > POINTS_MAX)
         return;
     for (int i = 0; i < series->count && l->count < LABELS_MAX; i++) {
         if (done[i] || !series->point[i].label[0])
@@ -686,7 +722,7 @@ static void add_obstacles(labels *l, const llmperf_plot_series *series)
     for (int i = 0; i < series->count; i++) {
         const llmperf_plot_point *p = &series->point[i];
         double x = at_x(f, p->x), y = at_y(f, p->y);
-        double r = radius_of(f->panel, p) + 1;
+        double r = radius_of(f, series, p) + 1;
         if (series->draw & LLMPERF_DRAW_MARKERS)
             add_box(l, (plot_box){x - r, y - r, 2 * r, 2 * r});
         if ((series->draw & LLMPERF_DRAW_LINE) && i + 1 < series->count)

@@ -46,6 +46,7 @@ typedef struct llmperf_plot_point {
 #define LLMPERF_DRAW_MARKERS 2u
 #define LLMPERF_DRAW_BAND 4u /* from low to high */
 #define LLMPERF_DRAW_DASHED 8u
+#define LLMPERF_DRAW_NAMES 16u /* the labels of the points, beside their markers */
 
 typedef enum llmperf_plot_marker {
     LLMPERF_MARKER_CIRCLE,

@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
-from llmperf_test import (EXE, H100_BF16, H100_BW, Skip, case, close, contains, environment, equal,
-                          expect, folder, main, run, run_json)
+from llmperf_test import (EXE, H100_BF16, H100_BW, SOURCE, Skip, case, close, contains, environment,
+                          equal, expect, folder, main, run, run_json)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -276,6 +276,89 @@ def _():
         contains(done.stderr.decode(), "there is no llmperf-png.so")
 
 
+def need_calib():
+    if run("compare --help").code != 0:
+        raise Skip("built without the measuring room")
+
+
+OPS = SOURCE / "tests" / "data" / "ops"
+
+
+@case("residuals are measured over predicted, of the samples of the calibration's library")
+def _():
+    need_calib()
+    with folder() as here:
+        path = here / "s.csv"
+        # 16384 x 16384 in bf16, m = 1: 2 n k + 2 (n + k) bytes, far more than any cache
+        bound = (2 * 16384 * 16384 + 4 * 16384) / H100_BW
+        path.write_text("gpu,library,dtype,op,m,n,k,time_s\n"
+                        f"h100-sxm,x,bf16,gemm,1,16384,16384,{2 * bound!r}\n"
+                        f"l40s,x,bf16,gemm,1,16384,16384,{bound!r}\n", "utf-8")
+        plot = run_json(["plot", "residuals", "h100-sxm", "--samples", path, "--calibration",
+                         "none"])
+        (one,) = plot["panels"]
+        equal(one["name"], "gemm bf16")
+        (point,) = series(one, "within the interval")
+        close(point["measured_per_predicted"], 2)
+        close(point["roofline_s"], bound)
+        contains(" ".join(plot["notes"]), "1 of 2 samples left out: 1 of other parts")
+
+
+@case("residuals of public samples: a panel a kind, pictures and text of them")
+def _():
+    need_calib()
+    files = ",".join(str(OPS / f"aic_{kind}_h100_sxm{tail}.csv") for kind, tail in
+                     (("gemm", "_bfloat16"), ("attn_decode", ""), ("attn_prefill", "")))
+    words = f"residuals h100-sxm --samples {files}"
+    plot = run_json(f"plot {words}")
+    equal({p["name"] for p in plot["panels"]},
+          {"gemm bf16", "attn_decode bf16", "attn_decode bf16, KV fp8", "attn_prefill bf16"})
+    points = [p for one in plot["panels"] for s in one["series"] for p in s["points"]]
+    expect(all(0.1 < p["measured_per_predicted"] < 10 for p in points))
+    drawn = sum(1 for tag in ("circle", "path") for _ in svg_of(words).iter(f"{SVG}{tag}"))
+    expect(drawn >= len(points), f"{drawn} of {len(points)}")
+    expect(max(map(len, run(f"plot {words}", code=0).out.splitlines())) <= 80)
+
+
+@case("dense and attention with --samples pair measured points with predicted lines")
+def _():
+    need_calib()
+    with folder() as here:
+        path = here / "s.csv"
+        rows = [f"h100-sxm,bf16,gemm,{m},8192,8192,,,,,,{1e-4 + m * 2e-7}" for m in
+                (1, 64, 512, 4096)]
+        rows += [f"h100-sxm,bf16,attn_decode,,,,{b},1,4096,32,8,{1e-5 * b}" for b in (8, 16, 32, 64)]
+        path.write_text("gpu,dtype,op,m,n,k,batch,seq_q,seq_kv,heads,kv_heads,time_s,head_dim\n" +
+                        "".join(f"{row},128\n" for row in rows), "utf-8")
+        plot = run_json(["plot", "dense", "h100-sxm", "--samples", path])
+        both = [s["points"] for s in panel(plot, "dense_latency")["series"]
+                if s["name"] == "8192 x 8192, bf16"]
+        equal(len(both), 2)
+        close(both[1][0]["time_s"], 1e-4 + 2e-7)
+        close(both[0][0]["flop"], 2 * 8192 * 8192)
+        close(both[0][-1]["flop"], both[1][-1]["flop"])
+        plot = run_json(["plot", "attention", "h100-sxm", "--samples", path])
+        equal([p["name"] for p in plot["panels"]], ["decode_throughput", "decode_latency"])
+        contains(plot["subtitle"], "32 heads, 8 KV heads of 128")
+
+
+@case("measurements: what is missing or wrong is said, and nothing written")
+def _():
+    need_calib()
+    with folder() as here:
+        path, bad = here / "x.svg", here / "bad.csv"
+        bad.write_text("gpu,dtype,op,m,n,k,time_s\nl40s,bf16,gemm,1,2,3,1e-6\n", "utf-8")
+        for words, code, part in (
+                ("residuals h100-sxm", 2, "--samples FILE.csv"),
+                ("attention h100-sxm", 2, "--samples FILE.csv"),
+                (f"dense gpt2 h100-sxm --samples {bad}", 2, "without MODEL"),
+                ("residuals h100-sxm --samples nowhere.csv", 4, "nowhere.csv"),
+                (f"residuals h100-sxm --samples {bad}", 5, "1 are of other parts")):
+            result = run(f"plot {words} -o {path}", code=code)
+            contains(result.err, part)
+            expect(not path.exists())
+
+
 FAULTS = [
     ("plot", 2, "takes KIND"),
     ("plot rooflin llama-3.1-8b h100-sxm", 2, "did you mean 'roofline'"),
@@ -315,7 +398,8 @@ def _():
 @case("help names every kind")
 def _():
     text = run("plot --help", code=0).out
-    for kind in ("roofline MODEL", "batch MODEL", "dense [MODEL]", "attention MODEL"):
+    for kind in ("roofline MODEL", "batch MODEL", "dense [MODEL]", "attention MODEL",
+                 "residuals HARDWARE"):
         contains(text, kind)
 
 

@@ -290,8 +290,9 @@ Test(plot, ascii_has_no_other_bytes)
 static void fill_hostile(void)
 {
     llmperf_plot_panel *panel = panel_with(LLMPERF_SCALE_LOG, LLMPERF_SCALE_LOG);
-    llmperf_plot_series *series = llmperf_plot_add_series(panel, "</text><script>&\"'",
-                                                          LLMPERF_DRAW_LINE | LLMPERF_DRAW_MARKERS);
+    llmperf_plot_series *series =
+        llmperf_plot_add_series(panel, "</text><script>&\"'",
+                                LLMPERF_DRAW_LINE | LLMPERF_DRAW_MARKERS | LLMPERF_DRAW_NAMES);
     snprintf(plot.title, sizeof plot.title, "a & b < c \xef\xbf\xbe \x01");
     llmperf_plot_point point = {.x = 1, .y = 1e-3, .label = "<op>"};
     cr_assert_eq(llmperf_plot_add_point(panel, series, &point, NULL), LLMPERF_OK);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Measured operators beside their predictions, as charts choose and draw them. */
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "llmperf/chart.h"
+
+static llmperf_hw hw = {.name = "part", .mem_bytes_per_s = 1e12, .memory_bytes = 80e9};
+static llmperf_samples samples;
+static llmperf_comparison comparison;
+static llmperf_curves curves;
+static llmperf_plot plot;
+
+static void read_text(const char *text)
+{
+    llmperf_error error = {0};
+    hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 1e13;
+    cr_assert_eq(llmperf_samples_read_text(&samples, "s.csv", text, strlen(text), NULL, &error),
+                 LLMPERF_OK, "%s", error.text);
+}
+
+/*
+ * m = 1, n = k = 4096 in bf16: 2 n k + 2 (n + k) = 33,570,816 bytes, 33.570816 us at 1 TB/s; its
+ * 33.6 MFLOP take 0.34 us. Measured at twice that: 67.141632 us.
+ */
+static const char GEMMS[] = "gpu,library,dtype,op,m,n,k,time_s\n"
+                            "part,a,bf16,gemm,1,4096,4096,67.141632e-6\n"
+                            "part,b,bf16,gemm,1,4096,4096,40e-6\n"
+                            "other,a,bf16,gemm,1,4096,4096,40e-6\n"
+                            "part,a,fp8,gemm,1,4096,4096,40e-6\n"; /* no such peak */
+
+Test(chart, rows_are_those_of_the_part_and_the_library)
+{
+    const llmperf_chart_filter filter = {.hw = &hw, .library = "a"};
+    llmperf_error error = {0};
+    read_text(GEMMS);
+    cr_assert_eq(llmperf_chart_rows(&samples, &filter, &comparison, &error), LLMPERF_OK, "%s",
+                 error.text);
+    cr_assert_eq(comparison.row_count, 1);
+    const llmperf_compare_row *row = &comparison.row[0];
+    cr_expect_float_eq(row->predicted.value, 33.570816e-6, 1e-12);
+    cr_expect_float_eq(row->measured / row->predicted.value, 2, 1e-9);
+    cr_expect_float_eq(row->roofline, 33.570816e-6, 1e-12);
+    cr_expect_str_eq(row->group, "gemm bf16");
+    cr_assert_eq(comparison.notes.count, 1);
+    cr_expect(strstr(comparison.notes.text[0],
+                     "3 of 4 samples left out: 1 of other parts, 1 of other libraries"),
+              "%s", comparison.notes.text[0]);
+    llmperf_comparison_free(&comparison);
+    llmperf_samples_free(&samples);
+}
+
+Test(chart, the_library_is_the_calibrations_where_there_is_such_a_one)
+{
+    static llmperf_calib calib;
+    const llmperf_chart_filter filter = {.hw = &hw, .calib = &calib};
+    llmperf_calib_init(&calib);
+    snprintf(calib.library, sizeof calib.library, "B");
+    read_text(GEMMS);
+    cr_assert_eq(llmperf_chart_rows(&samples, &filter, &comparison, NULL), LLMPERF_OK);
+    cr_assert_eq(comparison.row_count, 1);
+    cr_expect_eq(comparison.row[0].measured, 40e-6);
+    llmperf_comparison_free(&comparison);
+    snprintf(calib.library, sizeof calib.library, "c"); /* none of theirs: all are drawn */
+    cr_assert_eq(llmperf_chart_rows(&samples, &filter, &comparison, NULL), LLMPERF_OK);
+    cr_expect_eq(comparison.row_count, 2);
+    llmperf_comparison_free(&comparison);
+    llmperf_samples_free(&samples);
+}
+
+Test(chart, nothing_left_says_why)
+{
+    const llmperf_chart_filter filter = {.hw = &hw, .library = "none"};
+    llmperf_error error = {0};
+    read_text(GEMMS);
+    cr_expect_eq(llmperf_chart_rows(&samples, &filter, &comparison, &error), LLMPERF_E_UNSUPPORTED);
+    cr_expect(strstr(error.text, "of 4, 1 are of other parts, 3 of other libraries"), "%s",
+              error.text);
+    cr_expect_eq(llmperf_chart_dense(&samples, &filter, NULL, 0, &curves, NULL),
+                 LLMPERF_E_UNSUPPORTED);
+    cr_expect_eq(llmperf_chart_attention(&samples, &filter, NULL, 0, &curves, NULL),
+                 LLMPERF_E_UNSUPPORTED);
+    llmperf_comparison_free(&comparison);
+    llmperf_samples_free(&samples);
+}
+
+/* R = 1e14 / 1e12 = 100; 1/m* = 1/R - 1/n - 1/k = 0.01 - 2/4096: m* = 105.13, so 106 rows. */
+Test(chart, dense_curves_pair_what_was_measured_with_what_is_predicted)
+{
+    const llmperf_chart_filter filter = {.hw = &hw};
+    llmperf_error error = {0};
+    read_text("gpu,dtype,op,m,n,k,time_s\n"
+              "part,bf16,gemm,64,4096,4096,50e-6\npart,bf16,gemm,1,4096,4096,40e-6\n"
+              "part,bf16,gemm,16,4096,4096,45e-6\npart,bf16,gemm,1024,4096,4096,400e-6\n"
+              "part,bf16,gemm,1,8192,4096,80e-6\npart,bf16,gemm,2,8192,4096,80e-6\n");
+    cr_assert_eq(llmperf_chart_dense(&samples, &filter, NULL, 0, &curves, &error), LLMPERF_OK, "%s",
+                 error.text);
+    cr_assert_eq(curves.count, 2, "8192 x 4096 has too few points");
+    const llmperf_curve *predicted = &curves.curve[0], *measured = &curves.curve[1];
+    cr_expect(!predicted->measured && measured->measured);
+    cr_expect_str_eq(predicted->name, measured->name);
+    cr_expect_eq(measured->count, 4);
+    cr_expect_eq(predicted->item[0].op.m, 1);
+    cr_expect_eq(predicted->item[predicted->count - 1].op.m, 1024);
+    for (int i = 1; i < predicted->count; i++)
+        cr_expect(predicted->item[i].op.m > predicted->item[i - 1].op.m);
+    cr_expect(predicted->has_knee && predicted->knee.m == 106, "%g", predicted->knee.m);
+    cr_assert_eq(llmperf_plot_dense(&hw, NULL, &curves, &plot, NULL), LLMPERF_OK);
+    /* line, markers and the knee, in both panels; the measured point has its own time */
+    cr_assert_eq(plot.panel_count, 2);
+    cr_assert_eq(plot.panel[1].series_count, 3);
+    cr_expect_eq(plot.panel[1].series[1].point[0].y, 50e-6);
+    cr_expect_eq(plot.panel[1].series[0].color, plot.panel[1].series[1].color);
+    llmperf_plot_free(&plot);
+    llmperf_curves_free(&curves);
+    llmperf_samples_free(&samples);
+}
+
+Test(chart, attention_curves_have_one_layout_and_both_phases)
+{
+    const llmperf_chart_filter filter = {.hw = &hw};
+    llmperf_error error = {0};
+    read_text("gpu,dtype,op,batch,seq_q,seq_kv,heads,kv_heads,head_dim,window,time_s\n"
+              "part,bf16,attn_decode,1,1,512,32,8,128,0,1e-5\n"
+              "part,bf16,attn_decode,2,1,512,32,8,128,0,1e-5\n"
+              "part,bf16,attn_decode,4,1,512,32,8,128,0,1e-5\n"
+              "part,bf16,attn_decode,8,1,512,32,8,128,0,1e-5\n"
+              "part,bf16,attn_decode,8,1,512,32,8,128,64,1e-5\n" /* a window */
+              "part,bf16,attn_decode,1,1,512,2,1,64,0,1e-5\n"
+              "part,bf16,attn_prefill,1,256,256,32,8,128,0,1e-5\n"
+              "part,bf16,attn_prefill,2,256,256,32,8,128,0,1e-5\n"
+              "part,bf16,attn_prefill,3,256,256,32,8,128,0,1e-5\n"
+              "part,bf16,attn_prefill,4,256,256,32,8,128,0,1e-5\n");
+    cr_assert_eq(llmperf_chart_attention(&samples, &filter, NULL, 0, &curves, &error), LLMPERF_OK,
+                 "%s", error.text);
+    cr_assert_eq(curves.count, 4);
+    cr_expect_str_eq(curves.curve[0].name, "s = 256");
+    cr_expect(!curves.curve[0].decode && !curves.curve[0].measured);
+    cr_expect_str_eq(curves.curve[3].name, "s = 512");
+    cr_expect(curves.curve[3].decode && curves.curve[3].measured);
+    cr_expect_eq(curves.curve[3].count, 4);
+    cr_expect(strstr(curves.shape, "32 heads, 8 KV heads of 128"), "%s", curves.shape);
+    cr_assert_eq(llmperf_plot_attention(&hw, NULL, &curves, &plot, NULL), LLMPERF_OK);
+    cr_expect_eq(plot.panel_count, 4);
+    llmperf_plot_free(&plot);
+    llmperf_curves_free(&curves);
+    llmperf_samples_free(&samples);
+}
+
+/* ---- residuals ------------------------------------------------------------------------------------------ */
+
+static void add_row(const char *group, double measured, double low, double high)
+{
+    llmperf_compare_row row = {.metric = "time_s",
+                               .measured = measured,
+                               .predicted = {.value = 1, .low = low, .high = high},
+                               .roofline = 0.5};
+    snprintf(row.group, sizeof row.group, "%s", group);
+    cr_assert_eq(llmperf_comparison_add(&comparison, &row, NULL), LLMPERF_OK);
+}
+
+Test(chart, residuals_have_a_panel_for_each_of_the_four_largest_groups)
+{
+    static const char *const groups[] = {"a", "b", "c", "d", "e", "f"};
+    for (int g = 0; g < 6; g++)
+        for (int i = 0; i <= g; i++)
+            add_row(groups[g], i == 0 ? 2 : 1.1, 0.8, 1.25);
+    cr_assert_eq(llmperf_plot_residuals(&comparison, &plot, NULL), LLMPERF_OK);
+    cr_assert_eq(plot.panel_count, 4);
+    cr_expect_str_eq(plot.panel[0].name, "f");
+    cr_expect_str_eq(plot.panel[3].name, "c");
+    cr_expect_eq(plot.panel[0].series[0].count, 5, "1.1 lies within 0.8 to 1.25");
+    cr_expect_eq(plot.panel[0].series[1].count, 1, "2 does not");
+    cr_expect_eq(plot.panel[0].series[1].point[0].y, 2);
+    cr_expect(strstr(plot.notes.text[0], "2 smaller groups are not shown"));
+    llmperf_plot_free(&plot);
+    llmperf_comparison_free(&comparison);
+    cr_expect_eq(llmperf_plot_residuals(&comparison, &plot, NULL), LLMPERF_E_UNSUPPORTED);
+}
