@@ -881,12 +881,22 @@ static llmperf_status name_samples(session *s, llmperf_error *error)
     return status;
 }
 
+/* No -o. A device that is not here is the greater trouble, and is told first. */
+static llmperf_status lacks_output(session *s, llmperf_error *error)
+{
+    const calibrate_arguments *a = s->a;
+    llmperf_status status = device_open_text(a->backend, a->device, a->options, &s->device, error);
+    if (status != LLMPERF_OK)
+        return status;
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "'calibrate' needs -o FILE: where the calibration goes");
+}
+
 static llmperf_status prepare(session *s, llmperf_error *error)
 {
     const calibrate_arguments *a = s->a;
     if (!a->common.output)
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "'calibrate' needs -o FILE: where the calibration goes");
+        return lacks_output(s, error);
     if (a->spec && a->write_hw)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "--spec and --write-hw exclude each other: one datasheet is fitted "

@@ -163,6 +163,8 @@ def _():
         equal(result.code, 5)
         expect("libcuda.so.1" in result.err or "not in this build" in result.err, "", result)
         expect(not (place / "c.yaml").exists())
+        # so it is without -o: nobody wants to hear of that first
+        equal(run(["calibrate", "--backend", "cuda"]).code, 5)
 
 
 @case("wrong use is told before anything is measured")
