@@ -931,14 +931,14 @@ static void watch_for_interrupt(void)
 }
 
 /* As if the signal had never been caught, so that a shell sees what ended us. */
-static void end_by_signal(const session *s)
+static void end_by_signal(const calibrate_arguments *a, int64_t kept)
 {
     int number = interrupted;
-    if (s->a->samples)
+    if (a->samples)
         fprintf(stderr,
                 "llmperf: stopped; %lld samples are kept in '%s', the same command goes on "
                 "from there\n",
-                (long long)s->samples.count, s->a->samples);
+                (long long)kept, a->samples);
     else
         fputs("llmperf: stopped; nothing is kept (--samples FILE keeps what was measured)\n",
               stderr);
@@ -976,11 +976,12 @@ static int run(int argc, char **argv)
             fprintf(stderr, "llmperf: %lld samples are kept in '%s'\n", (long long)s.samples.count,
                     arguments.samples);
     }
-    if (interrupted && status == LLMPERF_OK)
-        end_by_signal(&s);
+    int64_t kept = s.samples.count;
     llmperf_probe_plan_free(&s.plan);
     llmperf_samples_free(&s.samples);
-    device_close(&s.device);
+    device_close(&s.device); /* given back also after Ctrl-C */
+    if (interrupted && status == LLMPERF_OK)
+        end_by_signal(&arguments, kept);
     return common_report(status, &error);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -320,6 +321,7 @@ static void run_child(team *t, int pipe_end)
     message last = {.type = SAYS_DONE};
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to watch it */
     t->pipe = pipe_end;
     llmperf_status status = start_team(t, t->d.libraries, &error);
     for (int kind = 0; kind < LLMPERF_TRANSFER_COUNT; kind++)

@@ -128,6 +128,12 @@ static llmperf_status run_link(cuda_device *d, const cuda_plan *plan, llmperf_er
     return CUDA_CALL(d, error, cuMemcpyDtoHAsync_v2, plan->host, device, bytes, d->stream);
 }
 
+/* What is part of the operator that follows it (a residual add) is no launch of its own. */
+static llmperf_status run_op(cuda_device *d, cuda_plan *plan, int i, llmperf_error *error)
+{
+    return plan->ops[i].launches > 0 ? cuda_job_run(d, &plan->jobs[i], error) : LLMPERF_OK;
+}
+
 /* Layer by layer in the order of `ops`; what runs once opens or closes the step. */
 static llmperf_status run_forward(cuda_device *d, cuda_plan *plan, llmperf_error *error)
 {
@@ -141,7 +147,7 @@ static llmperf_status run_forward(cuda_device *d, cuda_plan *plan, llmperf_error
         plan->runs[i] = 0;
     }
     for (int i = 0; i < first && status == LLMPERF_OK; i++)
-        status = cuda_job_run(d, &plan->jobs[i], error);
+        status = run_op(d, plan, i, error);
     for (int64_t layer = 1; layer <= plan->layers; layer++)
         for (int i = first; i < count; i++) {
             if (ops[i].repeat <= 1)
@@ -149,11 +155,11 @@ static llmperf_status run_forward(cuda_device *d, cuda_plan *plan, llmperf_error
             double share = (double)layer / (double)plan->layers;
             int64_t due = (int64_t)floor(ops[i].repeat * share + 1e-9);
             for (; plan->runs[i] < due && status == LLMPERF_OK; plan->runs[i]++)
-                status = cuda_job_run(d, &plan->jobs[i], error);
+                status = run_op(d, plan, i, error);
         }
     for (int i = first; i < count && status == LLMPERF_OK; i++)
         if (ops[i].repeat <= 1)
-            status = cuda_job_run(d, &plan->jobs[i], error);
+            status = run_op(d, plan, i, error);
     return status;
 }
 
