@@ -78,8 +78,9 @@ llmperf_status cuda_attention_splits(cuda_device *d, cuda_job *job, llmperf_erro
     int size = size_index(op);
     if (size < 0)
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cuda: no kernel for this head");
-    llmperf_status status = CUDA_CALL(d, error, cuOccupancyMaxActiveBlocksPerMultiprocessor,
-                                      &resident, d->function[DECODE[size]], KERNEL_THREADS, 0);
+    llmperf_status status =
+        CUDA_CALL(d, error, cuOccupancyMaxActiveBlocksPerMultiprocessor, &resident,
+                  d->function[DECODE[size]], KERNEL_DECODE_THREADS, 0);
     if (status != LLMPERF_OK)
         return status;
     double room = (double)(resident > 0 ? resident : 1) * d->facts.units;
@@ -123,7 +124,7 @@ static llmperf_status run_decode(cuda_device *d, const cuda_job *job, cu_address
         .scale = (float)(1 / sqrt(op->head_dim)),
     };
     llmperf_status status = cuda_launch(d, DECODE[size], job->splits, a.kv_heads, a.batch,
-                                        KERNEL_THREADS, 0, &a, error);
+                                        KERNEL_DECODE_THREADS, 0, &a, error);
     if (status == LLMPERF_OK && job->splits > 1)
         status =
             cuda_launch(d, MERGE[size], a.heads, a.batch, 1, (uint32_t)op->head_dim, 0, &a, error);

@@ -167,6 +167,15 @@ DEVICE void copy_commit(void)
 
 /* ---- threads that work together ------------------------------------------------------------------ */
 
+/* The same value, but the compiler must ask for it here: what follows from it is not computed earlier
+ * and kept in registers. */
+DEVICE uint32_t fresh(uint32_t value)
+{
+    uint32_t same;
+    asm volatile("mov.u32 %0, %1;" : "=r"(same) : "r"(value));
+    return same;
+}
+
 DEVICE void block_sync(void)
 {
     __syncthreads();

@@ -24,8 +24,8 @@ DEVICE uint32_t values_of_word4(uint32_t format)
 /* The values of 16 bytes; `format` is fp32 (4 of them), fp16 or bf16 (8). */
 DEVICE void unpack(float value[8], word4 words, uint32_t format)
 {
-    UNROLL for (int i = 0; i < 4; i++)
-    {
+    UNROLL
+    for (int i = 0; i < 4; i++) {
         if (format == KERNEL_FP32) {
             value[i] = word_float(words.w[i]);
         } else if (format == KERNEL_FP16) {
@@ -41,8 +41,8 @@ DEVICE void unpack(float value[8], word4 words, uint32_t format)
 DEVICE word4 pack(const float value[8], uint32_t format)
 {
     word4 words;
-    UNROLL for (int i = 0; i < 4; i++)
-    {
+    UNROLL
+    for (int i = 0; i < 4; i++) {
         if (format == KERNEL_FP32)
             words.w[i] = float_word(value[i]);
         else if (format == KERNEL_FP16)
@@ -109,25 +109,33 @@ DEVICE void store_value(void *data, uint64_t i, float value, uint32_t format)
 /* The sum of every thread's value, in all of them. `room`: one float for each warp. */
 DEVICE float block_sum(float value, float *room)
 {
-    UNROLL for (int mask = 16; mask; mask /= 2) value += lane_xor(value, mask);
+    UNROLL
+    for (int mask = 16; mask; mask /= 2)
+        value += lane_xor(value, mask);
     block_sync();
     if (threadIdx.x % 32 == 0)
         room[threadIdx.x / 32] = value;
     block_sync();
     value = 0;
-    UNROLL for (int i = 0; i < WARPS; i++) value += room[i];
+    UNROLL
+    for (int i = 0; i < WARPS; i++)
+        value += room[i];
     return value;
 }
 
 DEVICE float block_largest(float value, float *room)
 {
-    UNROLL for (int mask = 16; mask; mask /= 2) value = larger(value, lane_xor(value, mask));
+    UNROLL
+    for (int mask = 16; mask; mask /= 2)
+        value = larger(value, lane_xor(value, mask));
     block_sync();
     if (threadIdx.x % 32 == 0)
         room[threadIdx.x / 32] = value;
     block_sync();
     value = room[0];
-    UNROLL for (int i = 1; i < WARPS; i++) value = larger(value, room[i]);
+    UNROLL
+    for (int i = 1; i < WARPS; i++)
+        value = larger(value, room[i]);
     return value;
 }
 
@@ -165,11 +173,14 @@ DEVICE uint32_t fill_word(uint32_t bits, uint32_t format)
         return format == KERNEL_FP16 ? pack_half(low, high) : pack_bf16(low, high);
     }
     if (format == KERNEL_FP4) {
-        UNROLL for (int i = 0; i < 8; i++) word |=
-            (uint32_t)(FILL_FP4 >> 4 * (bits >> 4 * i & 15) & 15) << 4 * i;
+        UNROLL
+        for (int i = 0; i < 8; i++)
+            word |= (uint32_t)(FILL_FP4 >> 4 * (bits >> 4 * i & 15) & 15) << 4 * i;
         return word;
     }
-    UNROLL for (int i = 0; i < 4; i++) word |= fill_byte(bits >> 8 * i & 0xff, format) << 8 * i;
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        word |= fill_byte(bits >> 8 * i & 0xff, format) << 8 * i;
     return word;
 }
 
@@ -189,8 +200,10 @@ DEVICE void fill_tail(const kernel_fill_args *a, uint64_t i, uint32_t bytes)
 {
     const word4 words = fill_word4(a->seed, i, a->format);
     uint8_t *to = (uint8_t *)a->data + 16 * i;
-    UNROLL for (uint32_t byte = 0; byte < 16; byte++) if (byte < bytes) to[byte] =
-        (uint8_t)(words.w[byte / 4] >> 8 * (byte % 4));
+    UNROLL
+    for (uint32_t byte = 0; byte < 16; byte++)
+        if (byte < bytes)
+            to[byte] = (uint8_t)(words.w[byte / 4] >> 8 * (byte % 4));
     if (a->format == KERNEL_FP4 && a->count % 2)
         to[bytes - 1] &= 15;
 }
@@ -253,8 +266,9 @@ DEVICE uint32_t sum_of(word4 v)
 DEVICE word4 triad_of(word4 a, word4 b, float scale)
 {
     word4 c;
-    UNROLL for (int i = 0; i < 4; i++) c.w[i] =
-        float_word(word_float(a.w[i]) + scale * word_float(b.w[i]));
+    UNROLL
+    for (int i = 0; i < 4; i++)
+        c.w[i] = float_word(word_float(a.w[i]) + scale * word_float(b.w[i]));
     return c;
 }
 
@@ -265,19 +279,28 @@ KERNEL BOUNDS(THREADS, 4) kernel_read(const kernel_stream_args a)
     uint32_t sum = 0;
     for (; i + (STREAM_LOADS - 1) * THREADS < a.words; i += STREAM_STEP(STREAM_LOADS)) {
         word4 v[STREAM_LOADS];
-        UNROLL for (int j = 0; j < STREAM_LOADS; j++) v[j] =
-            load16(word_of(a.a, i + (uint64_t)j * THREADS));
-        UNROLL for (int j = 0; j < STREAM_LOADS; j++) sum += sum_of(v[j]);
+        UNROLL
+        for (int j = 0; j < STREAM_LOADS; j++)
+            v[j] = load16(word_of(a.a, i + (uint64_t)j * THREADS));
+        UNROLL
+        for (int j = 0; j < STREAM_LOADS; j++)
+            sum += sum_of(v[j]);
     }
-    UNROLL for (int j = 0; j < STREAM_LOADS; j++) if (i + (uint64_t)j * THREADS < a.words) sum +=
-        sum_of(load16(word_of(a.a, i + (uint64_t)j * THREADS)));
-    UNROLL for (int mask = 16; mask; mask /= 2) sum += lane_xor_word(sum, mask);
+    UNROLL
+    for (int j = 0; j < STREAM_LOADS; j++)
+        if (i + (uint64_t)j * THREADS < a.words)
+            sum += sum_of(load16(word_of(a.a, i + (uint64_t)j * THREADS)));
+    UNROLL
+    for (int mask = 16; mask; mask /= 2)
+        sum += lane_xor_word(sum, mask);
     if (threadIdx.x % 32 == 0)
         room[threadIdx.x / 32] = sum;
     block_sync();
     if (threadIdx.x == 0) {
         sum = 0;
-        UNROLL for (int j = 0; j < WARPS; j++) sum += room[j];
+        UNROLL
+        for (int j = 0; j < WARPS; j++)
+            sum += room[j];
         add_atomic(a.sink, sum);
     }
 }
@@ -288,11 +311,14 @@ KERNEL BOUNDS(THREADS, 4) kernel_write(const kernel_stream_args a)
     const word4 value = {{word, word, word, word}};
     uint64_t i = STREAM_FIRST(STREAM_LOADS);
     for (; i + (STREAM_LOADS - 1) * THREADS < a.words; i += STREAM_STEP(STREAM_LOADS)) {
-        UNROLL for (int j = 0; j < STREAM_LOADS; j++)
+        UNROLL
+        for (int j = 0; j < STREAM_LOADS; j++)
             store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS), value);
     }
-    UNROLL for (int j = 0; j < STREAM_LOADS; j++) if (i + (uint64_t)j * THREADS < a.words)
-        store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS), value);
+    UNROLL
+    for (int j = 0; j < STREAM_LOADS; j++)
+        if (i + (uint64_t)j * THREADS < a.words)
+            store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS), value);
 }
 
 KERNEL BOUNDS(THREADS, 4) kernel_copy(const kernel_stream_args a)
@@ -300,14 +326,18 @@ KERNEL BOUNDS(THREADS, 4) kernel_copy(const kernel_stream_args a)
     uint64_t i = STREAM_FIRST(STREAM_LOADS);
     for (; i + (STREAM_LOADS - 1) * THREADS < a.words; i += STREAM_STEP(STREAM_LOADS)) {
         word4 v[STREAM_LOADS];
-        UNROLL for (int j = 0; j < STREAM_LOADS; j++) v[j] =
-            load16(word_of(a.a, i + (uint64_t)j * THREADS));
-        UNROLL for (int j = 0; j < STREAM_LOADS; j++)
+        UNROLL
+        for (int j = 0; j < STREAM_LOADS; j++)
+            v[j] = load16(word_of(a.a, i + (uint64_t)j * THREADS));
+        UNROLL
+        for (int j = 0; j < STREAM_LOADS; j++)
             store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS), v[j]);
     }
-    UNROLL for (int j = 0; j < STREAM_LOADS; j++) if (i + (uint64_t)j * THREADS < a.words)
-        store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS),
-                load16(word_of(a.a, i + (uint64_t)j * THREADS)));
+    UNROLL
+    for (int j = 0; j < STREAM_LOADS; j++)
+        if (i + (uint64_t)j * THREADS < a.words)
+            store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS),
+                    load16(word_of(a.a, i + (uint64_t)j * THREADS)));
 }
 
 /* Two arrays to read: half as many words of each, as many loads in flight. */
@@ -317,17 +347,22 @@ KERNEL BOUNDS(THREADS, 4) kernel_triad(const kernel_stream_args a)
     uint64_t i = STREAM_FIRST(LOADS);
     for (; i + (LOADS - 1) * THREADS < a.words; i += STREAM_STEP(LOADS)) {
         word4 v[LOADS], w[LOADS];
-        UNROLL for (int j = 0; j < LOADS; j++) v[j] =
-            load16(word_of(a.a, i + (uint64_t)j * THREADS));
-        UNROLL for (int j = 0; j < LOADS; j++) w[j] =
-            load16(word_of(a.b, i + (uint64_t)j * THREADS));
-        UNROLL for (int j = 0; j < LOADS; j++)
+        UNROLL
+        for (int j = 0; j < LOADS; j++)
+            v[j] = load16(word_of(a.a, i + (uint64_t)j * THREADS));
+        UNROLL
+        for (int j = 0; j < LOADS; j++)
+            w[j] = load16(word_of(a.b, i + (uint64_t)j * THREADS));
+        UNROLL
+        for (int j = 0; j < LOADS; j++)
             store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS), triad_of(v[j], w[j], a.scale));
     }
-    UNROLL for (int j = 0; j < LOADS; j++) if (i + (uint64_t)j * THREADS < a.words)
-        store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS),
-                triad_of(load16(word_of(a.a, i + (uint64_t)j * THREADS)),
-                         load16(word_of(a.b, i + (uint64_t)j * THREADS)), a.scale));
+    UNROLL
+    for (int j = 0; j < LOADS; j++)
+        if (i + (uint64_t)j * THREADS < a.words)
+            store16((char *)a.c + 16 * (i + (uint64_t)j * THREADS),
+                    triad_of(load16(word_of(a.a, i + (uint64_t)j * THREADS)),
+                             load16(word_of(a.b, i + (uint64_t)j * THREADS)), a.scale));
 }
 
 /* ---- launches -------------------------------------------------------------------------------------------- */
@@ -372,15 +407,20 @@ DEVICE word4 elementwise_word4(const kernel_elementwise_args *a, uint64_t i, uin
 {
     float in[4][8], out[8];
     word4 words[4];
-    UNROLL for (int j = 0; j < inputs; j++) words[j] = load16(word_of(a->in[j], i));
-    UNROLL for (int j = 0; j < 4; j++)
-    {
-        UNROLL for (int v = 0; v < 8; v++) in[j][v] = 0;
+    UNROLL
+    for (int j = 0; j < inputs; j++)
+        words[j] = load16(word_of(a->in[j], i));
+    UNROLL
+    for (int j = 0; j < 4; j++) {
+        UNROLL
+        for (int v = 0; v < 8; v++)
+            in[j][v] = 0;
         if (j < inputs)
             unpack(in[j], words[j], format);
     }
-    UNROLL for (int v = 0; v < 8; v++) out[v] =
-        elementwise_of(in[0][v], in[1][v], in[2][v], in[3][v], inputs);
+    UNROLL
+    for (int v = 0; v < 8; v++)
+        out[v] = elementwise_of(in[0][v], in[1][v], in[2][v], in[3][v], inputs);
     return pack(out, format);
 }
 
@@ -388,7 +428,9 @@ DEVICE float elementwise_value(const kernel_elementwise_args *a, uint64_t i, uin
                                int inputs)
 {
     float in[4] = {0, 0, 0, 0};
-    UNROLL for (int j = 0; j < inputs; j++) in[j] = (float)value_at(a->in[j], i, format);
+    UNROLL
+    for (int j = 0; j < inputs; j++)
+        in[j] = (float)value_at(a->in[j], i, format);
     return elementwise_of(in[0], in[1], in[2], in[3], inputs);
 }
 
@@ -399,14 +441,18 @@ DEVICE void elementwise(const kernel_elementwise_args *a, uint32_t format, int i
     uint64_t i = STREAM_FIRST(WORDS);
     for (; i + (WORDS - 1) * THREADS < words; i += STREAM_STEP(WORDS)) {
         word4 out[WORDS];
-        UNROLL for (int j = 0; j < WORDS; j++) out[j] =
-            elementwise_word4(a, i + (uint64_t)j * THREADS, format, inputs);
-        UNROLL for (int j = 0; j < WORDS; j++)
+        UNROLL
+        for (int j = 0; j < WORDS; j++)
+            out[j] = elementwise_word4(a, i + (uint64_t)j * THREADS, format, inputs);
+        UNROLL
+        for (int j = 0; j < WORDS; j++)
             store16((char *)a->out + 16 * (i + (uint64_t)j * THREADS), out[j]);
     }
-    UNROLL for (int j = 0; j < WORDS; j++) if (i + (uint64_t)j * THREADS < words)
-        store16((char *)a->out + 16 * (i + (uint64_t)j * THREADS),
-                elementwise_word4(a, i + (uint64_t)j * THREADS, format, inputs));
+    UNROLL
+    for (int j = 0; j < WORDS; j++)
+        if (i + (uint64_t)j * THREADS < words)
+            store16((char *)a->out + 16 * (i + (uint64_t)j * THREADS),
+                    elementwise_word4(a, i + (uint64_t)j * THREADS, format, inputs));
     i = words * values_of_word4(format) + threadIdx.x;
     if (blockIdx.x == 0 && i < a->count)
         store_value(a->out, i, elementwise_value(a, i, format, inputs), format);
@@ -438,7 +484,10 @@ DEVICE float norm_squares(word4 words, uint32_t format)
 {
     float v[8], sum = 0;
     unpack(v, words, format);
-    UNROLL for (int i = 0; i < 8; i++) if (i < (int)values_of_word4(format)) sum += v[i] * v[i];
+    UNROLL
+    for (int i = 0; i < 8; i++)
+        if (i < (int)values_of_word4(format))
+            sum += v[i] * v[i];
     return sum;
 }
 
@@ -447,8 +496,10 @@ DEVICE word4 norm_word4(word4 words, word4 weights, float scale, uint32_t format
     float v[8], w[8];
     unpack(v, words, format);
     unpack(w, weights, format);
-    UNROLL for (int i = 0; i < 8; i++) if (i < (int)values_of_word4(format)) v[i] =
-        v[i] * scale * w[i];
+    UNROLL
+    for (int i = 0; i < 8; i++)
+        if (i < (int)values_of_word4(format))
+            v[i] = v[i] * scale * w[i];
     return pack(v, format);
 }
 
@@ -464,15 +515,19 @@ DEVICE void norm_row(const kernel_norm_args *a, uint64_t row, uint32_t format, f
     const uint64_t first = row * words;
     word4 held[HELD];
     float sum = 0;
-    UNROLL for (int j = 0; j < HELD; j++) if (threadIdx.x + (uint32_t)j * THREADS < words) held[j] =
-        load16(word_of(a->in, first + threadIdx.x + (uint64_t)j * THREADS));
-    UNROLL for (int j = 0; j < HELD; j++) if (threadIdx.x + (uint32_t)j * THREADS < words) sum +=
-        norm_squares(held[j], format);
+    UNROLL
+    for (int j = 0; j < HELD; j++)
+        if (threadIdx.x + (uint32_t)j * THREADS < words)
+            held[j] = load16(word_of(a->in, first + threadIdx.x + (uint64_t)j * THREADS));
+    UNROLL
+    for (int j = 0; j < HELD; j++)
+        if (threadIdx.x + (uint32_t)j * THREADS < words)
+            sum += norm_squares(held[j], format);
     for (uint32_t i = threadIdx.x + HELD * THREADS; i < words; i += THREADS)
         sum += norm_squares(load16(word_of(a->in, first + i)), format);
     const float scale = norm_scale(block_sum(sum, room), a->columns);
-    UNROLL for (int j = 0; j < HELD; j++)
-    {
+    UNROLL
+    for (int j = 0; j < HELD; j++) {
         const uint32_t i = threadIdx.x + (uint32_t)j * THREADS;
         if (i < words)
             store16((char *)a->out + 16 * (first + i),
@@ -501,7 +556,7 @@ DEVICE void norm_row_slow(const kernel_norm_args *a, uint64_t row, float *room)
                     a->format);
 }
 
-KERNEL BOUNDS(THREADS, 4) kernel_norm(const kernel_norm_args a)
+KERNEL BOUNDS(THREADS, 3) kernel_norm(const kernel_norm_args a)
 {
     SHARED(float, room, WARPS);
     for (uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
@@ -537,9 +592,15 @@ DEVICE void softmax_take_word4(float *largest, float *sum, word4 words, uint32_t
     const int values = (int)values_of_word4(format);
     float v[8], next = *largest;
     unpack(v, words, format);
-    UNROLL for (int i = 0; i < 8; i++) if (i < values) next = larger(next, v[i] * LOG2_E);
+    UNROLL
+    for (int i = 0; i < 8; i++)
+        if (i < values)
+            next = larger(next, v[i] * LOG2_E);
     *sum *= exp2_difference(*largest, next);
-    UNROLL for (int i = 0; i < 8; i++) if (i < values) *sum += exp2_difference(v[i] * LOG2_E, next);
+    UNROLL
+    for (int i = 0; i < 8; i++)
+        if (i < values)
+            *sum += exp2_difference(v[i] * LOG2_E, next);
     *largest = next;
 }
 
@@ -547,8 +608,10 @@ DEVICE word4 softmax_word4(word4 words, float largest, float scale, uint32_t for
 {
     float v[8];
     unpack(v, words, format);
-    UNROLL for (int i = 0; i < 8; i++) if (i < (int)values_of_word4(format)) v[i] =
-        exp2_fast(v[i] * LOG2_E - largest) * scale;
+    UNROLL
+    for (int i = 0; i < 8; i++)
+        if (i < (int)values_of_word4(format))
+            v[i] = exp2_fast(v[i] * LOG2_E - largest) * scale;
     return pack(v, format);
 }
 
@@ -566,16 +629,22 @@ DEVICE void softmax_row(const kernel_softmax_args *a, uint64_t row, uint32_t for
     char *data = (char *)a->data + 16 * row * words;
     float largest = MINUS_INFINITY, sum = 0;
     word4 held[HELD];
-    UNROLL for (int j = 0; j < HELD; j++) if (threadIdx.x + (uint32_t)j * THREADS < words) held[j] =
-        load16_again(data + 16 * (threadIdx.x + (uint64_t)j * THREADS));
-    UNROLL for (int j = 0; j < HELD; j++) if (threadIdx.x + (uint32_t)j * THREADS < words)
-        softmax_take_word4(&largest, &sum, held[j], format);
+    UNROLL
+    for (int j = 0; j < HELD; j++)
+        if (threadIdx.x + (uint32_t)j * THREADS < words)
+            held[j] = load16_again(data + 16 * (threadIdx.x + (uint64_t)j * THREADS));
+    UNROLL
+    for (int j = 0; j < HELD; j++)
+        if (threadIdx.x + (uint32_t)j * THREADS < words)
+            softmax_take_word4(&largest, &sum, held[j], format);
     for (uint32_t i = threadIdx.x + HELD * THREADS; i < words; i += THREADS)
         softmax_take_word4(&largest, &sum, load16_again(data + (uint64_t)16 * i), format);
     softmax_merge(&largest, &sum, room);
-    UNROLL for (int j = 0; j < HELD; j++) if (threadIdx.x + (uint32_t)j * THREADS < words)
-        store16(data + 16 * (threadIdx.x + (uint64_t)j * THREADS),
-                softmax_word4(held[j], largest, sum, format));
+    UNROLL
+    for (int j = 0; j < HELD; j++)
+        if (threadIdx.x + (uint32_t)j * THREADS < words)
+            store16(data + 16 * (threadIdx.x + (uint64_t)j * THREADS),
+                    softmax_word4(held[j], largest, sum, format));
     for (uint32_t i = threadIdx.x + HELD * THREADS; i < words; i += THREADS)
         store16(data + (uint64_t)16 * i,
                 softmax_word4(load16_again(data + (uint64_t)16 * i), largest, sum, format));
@@ -594,7 +663,7 @@ DEVICE void softmax_row_slow(const kernel_softmax_args *a, uint64_t row, float *
     }
 }
 
-KERNEL BOUNDS(THREADS, 4) kernel_softmax(const kernel_softmax_args a)
+KERNEL BOUNDS(THREADS, 3) kernel_softmax(const kernel_softmax_args a)
 {
     SHARED(float, room, WARPS);
     for (uint64_t row = blockIdx.x; row < a.rows; row += gridDim.x) {
@@ -617,10 +686,14 @@ KERNEL BOUNDS(THREADS, 4) kernel_gather(const kernel_gather_args a)
         const uint64_t from = kernel_random(a.seed, row) % a.table_rows;
         for (uint32_t i = threadIdx.x; i < words; i += LOADS * THREADS) {
             word4 v[LOADS];
-            UNROLL for (int j = 0; j < LOADS; j++) if (i + (uint32_t)j * THREADS < words) v[j] =
-                load16(word_of(a.table, from * words + i + (uint64_t)j * THREADS));
-            UNROLL for (int j = 0; j < LOADS; j++) if (i + (uint32_t)j * THREADS < words)
-                store16((char *)a.out + 16 * (row * words + i + (uint64_t)j * THREADS), v[j]);
+            UNROLL
+            for (int j = 0; j < LOADS; j++)
+                if (i + (uint32_t)j * THREADS < words)
+                    v[j] = load16(word_of(a.table, from * words + i + (uint64_t)j * THREADS));
+            UNROLL
+            for (int j = 0; j < LOADS; j++)
+                if (i + (uint32_t)j * THREADS < words)
+                    store16((char *)a.out + 16 * (row * words + i + (uint64_t)j * THREADS), v[j]);
         }
     }
 }
@@ -630,8 +703,8 @@ KERNEL BOUNDS(THREADS, 4) kernel_gather(const kernel_gather_args a)
 /* Sums of two values over the block, in thread 0. */
 DEVICE void block_sum_doubles(double *first, double *second, double *room)
 {
-    UNROLL for (int mask = 16; mask; mask /= 2)
-    {
+    UNROLL
+    for (int mask = 16; mask; mask /= 2) {
         *first += lane_xor_double(*first, mask);
         *second += lane_xor_double(*second, mask);
     }
@@ -685,8 +758,9 @@ DEVICE void mma(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1, uint3
     } else {
         const uint32_t low0 = float_word(word_float(b0) - word_float(b0 & kept));
         const uint32_t low1 = float_word(word_float(b1) - word_float(b1 & kept));
-        UNROLL for (int i = 0; i < 4; i++) low[i] =
-            float_word(word_float(a[i]) - word_float(a[i] & kept));
+        UNROLL
+        for (int i = 0; i < 4; i++)
+            low[i] = float_word(word_float(a[i]) - word_float(a[i] & kept));
         mma_tf32(c, low, b0, b1);
         mma_tf32(c, a, low0, low1);
         mma_tf32(c, a, b0, b1);

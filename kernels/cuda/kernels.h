@@ -69,11 +69,13 @@ typedef struct kernel_block_args {
  *   k, v    (batch, kv_heads, tokens, d)  fp16, bf16 or fp32
  *   partial (batch, heads, splits, d) fp32; max_sum (batch, heads, splits, 2) fp32: the largest
  *           score times log2(e), and the sum of the weights 2^(score - largest)
- *   grid    (splits, kv_heads, batch), KERNEL_THREADS threads; all heads of a KV head share its
+ *   grid    (splits, kv_heads, batch), KERNEL_DECODE_THREADS threads, of which three blocks (d = 256:
+ *           two) fit on a multiprocessor, so that one streams while another ends; all heads of a KV head share its
  *           loads, heads / kv_heads at most KERNEL_DECODE_GROUP of them at a time
  *   splits  1: o is written directly; every split but the last has the same whole number of tiles,
  *           and splits beyond the tokens are empty, which is right but idle
  */
+#define KERNEL_DECODE_THREADS 128
 #define KERNEL_DECODE_GROUP 16
 #define KERNEL_DECODE_SPLIT_MIN 256 /* tokens of a part below which splitting further costs time */
 typedef struct kernel_decode_args {

@@ -35,29 +35,36 @@ typedef struct prefill_place {
 /* Scores of a lane: rows g and g + 8, keys 2 t, 2 t + 1 of each tile of 8. */
 DEVICE void prefill_mask(float s[PREFILL_KEYS / 8][4], uint32_t key, uint32_t limit)
 {
-    UNROLL for (uint32_t n = 0; n < PREFILL_KEYS / 8; n++)
-        UNROLL for (uint32_t i = 0; i < 4; i++) if (key + 8 * n + i % 2 > limit + 8 * (i / 2))
-            s[n][i] = MINUS_INFINITY;
+    UNROLL
+    for (uint32_t n = 0; n < PREFILL_KEYS / 8; n++) {
+        UNROLL
+        for (uint32_t i = 0; i < 4; i++)
+            if (key + 8 * n + i % 2 > limit + 8 * (i / 2))
+                s[n][i] = MINUS_INFINITY;
+    }
 }
 
 DEVICE void prefill_weights(float s[PREFILL_KEYS / 8][4], float scale, float largest[2],
                             float sum[2], float shrink[2])
 {
-    UNROLL for (int half = 0; half < 2; half++)
-    {
+    UNROLL
+    for (int half = 0; half < 2; half++) {
         float next = MINUS_INFINITY, more = 0;
-        UNROLL for (int n = 0; n < PREFILL_KEYS / 8; n++) next =
-            larger(next, larger(s[n][2 * half], s[n][2 * half + 1]));
+        UNROLL
+        for (int n = 0; n < PREFILL_KEYS / 8; n++)
+            next = larger(next, larger(s[n][2 * half], s[n][2 * half + 1]));
         next = larger(next, lane_xor(next, 1));
         next = larger(next, lane_xor(next, 2));
         next = larger(largest[half], next * scale);
         shrink[half] = exp2_fast(largest[half] - next);
         largest[half] = next;
-        UNROLL for (int n = 0; n < PREFILL_KEYS / 8; n++)
-            UNROLL for (int i = 2 * half; i < 2 * half + 2; i++)
-        {
-            s[n][i] = exp2_fast(s[n][i] * scale - next);
-            more += s[n][i];
+        UNROLL
+        for (int n = 0; n < PREFILL_KEYS / 8; n++) {
+            UNROLL
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                s[n][i] = exp2_fast(s[n][i] * scale - next);
+                more += s[n][i];
+            }
         }
         sum[half] = sum[half] * shrink[half] + more;
     }
@@ -78,8 +85,8 @@ DEVICE void NAMED(prefill_copy)(unsigned char *to, const char *from, uint64_t st
                                 uint32_t there, uint32_t bytes, uint32_t to_stride)
 {
     const uint32_t words = HEAD * bytes / 16;
-    UNROLL for (uint32_t i = threadIdx.x; i < rows * words; i += PREFILL_THREADS)
-    {
+    UNROLL
+    for (uint32_t i = threadIdx.x; i < rows * words; i += PREFILL_THREADS) {
         const uint32_t row = i / words, word = i % words;
         const int wanted = row < there;
         copy_async(to + row * to_stride + 16 * word, from + (wanted ? row : 0) * stride + 16 * word,
@@ -110,15 +117,17 @@ DEVICE void NAMED(prefill_scores)(float s[PREFILL_KEYS / 8][4], uint32_t q[HEAD 
 {
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t row = lane / 16 * 8 + lane % 8, column = lane / 8 % 2 * 8;
-    UNROLL for (uint32_t step = 0; step < HEAD / 16; step++)
-    {
+    UNROLL
+    for (uint32_t step = 0; step < HEAD / 16; step++) {
         uint32_t rows[4];
-        if (Q_IN_REGISTERS)
-            UNROLL for (int i = 0; i < 4; i++) rows[i] = q[step][i];
-        else
+        if (Q_IN_REGISTERS) {
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                rows[i] = q[step][i];
+        } else
             NAMED(prefill_query)(rows, shared_q, step);
-        UNROLL for (uint32_t pair = 0; pair < PREFILL_KEYS / 16; pair++)
-        {
+        UNROLL
+        for (uint32_t pair = 0; pair < PREFILL_KEYS / 16; pair++) {
             uint32_t k[4];
             load_matrices(k, shared_k + ((16 * pair + row) * ROW_VALUES + 16 * step + column) * 2);
             mma_two(s[2 * pair], rows, k[0], k[1], format);
@@ -132,14 +141,14 @@ DEVICE void NAMED(prefill_output)(float o[HEAD / 8][4], float s[PREFILL_KEYS / 8
 {
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t row = lane / 8 % 2 * 8 + lane % 8, column = lane / 16 * 8;
-    UNROLL for (uint32_t step = 0; step < PREFILL_KEYS / 16; step++)
-    {
+    UNROLL
+    for (uint32_t step = 0; step < PREFILL_KEYS / 16; step++) {
         float(*w)[4] = &s[2 * step];
         const uint32_t p[4] = {
             pack_two(w[0][0], w[0][1], format), pack_two(w[0][2], w[0][3], format),
             pack_two(w[1][0], w[1][1], format), pack_two(w[1][2], w[1][3], format)};
-        UNROLL for (uint32_t pair = 0; pair < HEAD / 16; pair++)
-        {
+        UNROLL
+        for (uint32_t pair = 0; pair < HEAD / 16; pair++) {
             uint32_t v[4];
             load_matrices_transposed(
                 v, shared_v + ((16 * step + row) * ROW_VALUES + 16 * pair + column) * 2);
@@ -152,17 +161,20 @@ DEVICE void NAMED(prefill_output)(float o[HEAD / 8][4], float s[PREFILL_KEYS / 8
 DEVICE void NAMED(prefill_store)(const kernel_prefill_args *a, const prefill_place *at,
                                  float o[HEAD / 8][4], const float sum[2], uint32_t format)
 {
-    const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const uint32_t thread = fresh(threadIdx.x), g = thread % 32 / 4, t = thread % 4;
     char *out = (char *)a->o + (at->q - (const char *)a->q);
-    UNROLL for (uint32_t half = 0; half < 2; half++)
-    {
-        const uint32_t row = threadIdx.x / 32 * 16 + g + 8 * half;
+    UNROLL
+    for (uint32_t half = 0; half < 2; half++) {
+        const uint32_t row = thread / 32 * 16 + g + 8 * half;
         const float all = sum[half] + lane_xor(sum[half], 1);
         const float scale = 1 / (all + lane_xor(all, 2));
         uint32_t *to = (uint32_t *)(out + row * at->q_stride);
-        if (row < at->rows)
-            UNROLL for (uint32_t i = 0; i < HEAD / 8; i++) to[4 * i + t] =
-                pack_two(o[i][2 * half] * scale, o[i][2 * half + 1] * scale, format);
+        if (row < at->rows) {
+            UNROLL
+            for (uint32_t i = 0; i < HEAD / 8; i++)
+                to[4 * i + t] =
+                    pack_two(o[i][2 * half] * scale, o[i][2 * half + 1] * scale, format);
+        }
     }
 }
 
@@ -174,23 +186,34 @@ DEVICE void NAMED(prefill_tensor)(const kernel_prefill_args *a, const prefill_pl
     const uint32_t warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     float o[HEAD / 8][4], largest[2] = {MINUS_INFINITY, MINUS_INFINITY}, sum[2] = {0, 0};
     uint32_t q[HEAD / 16][4];
-    UNROLL for (int i = 0; i < HEAD / 8; i++) UNROLL for (int j = 0; j < 4; j++) o[i][j] = 0;
+    UNROLL
+    for (int i = 0; i < HEAD / 8; i++) {
+        UNROLL
+        for (int j = 0; j < 4; j++)
+            o[i][j] = 0;
+    }
     NAMED(prefill_copy)(shared, at->q, at->q_stride, PREFILL_ROWS, at->rows, 2, ROW_VALUES * 2);
     NAMED(prefill_copy_keys)(shared_k, at->k, at, 0);
     copy_commit();
-    NO_UNROLL for (uint32_t key = 0; key < at->keys; key += PREFILL_KEYS)
-    {
+    NO_UNROLL
+    for (uint32_t key = 0; key < at->keys; key += PREFILL_KEYS) {
         float s[PREFILL_KEYS / 8][4], shrink[2];
         const uint32_t seen = a->past + at->first + 16 * warp; /* last key of the warp's row 0 */
         copy_wait(0);
         block_sync(); /* K is there, and nobody reads the last V any more */
         NAMED(prefill_copy_keys)(shared_v, at->v, at, key);
         copy_commit();
-        if (Q_IN_REGISTERS && key == 0)
-            UNROLL for (uint32_t step = 0; step < HEAD / 16; step++)
+        if (Q_IN_REGISTERS && key == 0) {
+            UNROLL
+            for (uint32_t step = 0; step < HEAD / 16; step++)
                 NAMED(prefill_query)(q[step], shared, step);
-        UNROLL for (int n = 0; n < PREFILL_KEYS / 8; n++) UNROLL for (int i = 0; i < 4; i++)
-            s[n][i] = 0;
+        }
+        UNROLL
+        for (int n = 0; n < PREFILL_KEYS / 8; n++) {
+            UNROLL
+            for (int i = 0; i < 4; i++)
+                s[n][i] = 0;
+        }
         NAMED(prefill_scores)(s, q, shared, shared_k, format);
         copy_wait(0);
         block_sync(); /* V is there, and nobody reads K any more */
@@ -200,8 +223,12 @@ DEVICE void NAMED(prefill_tensor)(const kernel_prefill_args *a, const prefill_pl
         if (key + PREFILL_KEYS - 1 > seen)
             prefill_mask(s, key + 2 * t, seen + g);
         prefill_weights(s, a->scale * LOG2_E, largest, sum, shrink);
-        UNROLL for (int i = 0; i < HEAD / 8; i++) UNROLL for (int j = 0; j < 4; j++) o[i][j] *=
-            shrink[j / 2];
+        UNROLL
+        for (int i = 0; i < HEAD / 8; i++) {
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                o[i][j] *= shrink[j / 2];
+        }
         NAMED(prefill_output)(o, s, shared_v, format);
     }
     NAMED(prefill_store)(a, at, o, sum, format);
@@ -211,14 +238,17 @@ DEVICE void NAMED(prefill_tensor)(const kernel_prefill_args *a, const prefill_pl
 DEVICE void NAMED(prefill_float_scores)(float s[PREFILL_FLOAT_KEYS / 2], const float *q,
                                         const float *k)
 {
-    UNROLL for (int i = 0; i < PREFILL_FLOAT_KEYS / 2; i++) s[i] = 0;
+    UNROLL
+    for (int i = 0; i < PREFILL_FLOAT_KEYS / 2; i++)
+        s[i] = 0;
     for (uint32_t column = 0; column < HEAD; column += 4) {
         const word4 left = load_shared16(q + column);
-        UNROLL for (int i = 0; i < PREFILL_FLOAT_KEYS / 2; i++)
-        {
+        UNROLL
+        for (int i = 0; i < PREFILL_FLOAT_KEYS / 2; i++) {
             const word4 right = load_shared16(k + 2 * i * FLOAT_ROW + column);
-            UNROLL for (int j = 0; j < 4; j++) s[i] +=
-                word_float(left.w[j]) * word_float(right.w[j]);
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                s[i] += word_float(left.w[j]) * word_float(right.w[j]);
         }
     }
 }
@@ -226,14 +256,16 @@ DEVICE void NAMED(prefill_float_scores)(float s[PREFILL_FLOAT_KEYS / 2], const f
 DEVICE void NAMED(prefill_float_output)(float o[HEAD / 8][4], const float s[PREFILL_FLOAT_KEYS / 2],
                                         const float *v, uint32_t half)
 {
-    UNROLL for (uint32_t key = 0; key < PREFILL_FLOAT_KEYS; key++)
-    {
+    UNROLL
+    for (uint32_t key = 0; key < PREFILL_FLOAT_KEYS; key++) {
         const float other = lane_xor(s[key / 2], 1);
         const float weight = key % 2 == half ? s[key / 2] : other;
-        UNROLL for (uint32_t i = 0; i < HEAD / 8; i++)
-        {
+        UNROLL
+        for (uint32_t i = 0; i < HEAD / 8; i++) {
             const word4 values = load_shared16(v + key * FLOAT_ROW + 8 * i + 4 * half);
-            UNROLL for (int j = 0; j < 4; j++) o[i][j] += weight * word_float(values.w[j]);
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                o[i][j] += weight * word_float(values.w[j]);
         }
     }
 }
@@ -248,10 +280,15 @@ DEVICE void NAMED(prefill_float)(const kernel_prefill_args *a, const prefill_pla
     unsigned char *shared_v = shared_k + PREFILL_FLOAT_KEYS * stride;
     const float *q = (const float *)shared + row * FLOAT_ROW;
     float o[HEAD / 8][4], largest = MINUS_INFINITY, sum = 0;
-    UNROLL for (int i = 0; i < HEAD / 8; i++) UNROLL for (int j = 0; j < 4; j++) o[i][j] = 0;
+    UNROLL
+    for (int i = 0; i < HEAD / 8; i++) {
+        UNROLL
+        for (int j = 0; j < 4; j++)
+            o[i][j] = 0;
+    }
     NAMED(prefill_copy)(shared, at->q, at->q_stride, PREFILL_ROWS, at->rows, 4, stride);
-    NO_UNROLL for (uint32_t key = 0; key < at->keys; key += PREFILL_FLOAT_KEYS)
-    {
+    NO_UNROLL
+    for (uint32_t key = 0; key < at->keys; key += PREFILL_FLOAT_KEYS) {
         float s[PREFILL_FLOAT_KEYS / 2], next = largest;
         const uint64_t from = (uint64_t)key * HEAD * 4;
         NAMED(prefill_copy)
@@ -262,8 +299,8 @@ DEVICE void NAMED(prefill_float)(const kernel_prefill_args *a, const prefill_pla
         copy_wait(0);
         block_sync();
         NAMED(prefill_float_scores)(s, q, (const float *)shared_k + half * FLOAT_ROW);
-        UNROLL for (uint32_t i = 0; i < PREFILL_FLOAT_KEYS / 2; i++)
-        {
+        UNROLL
+        for (uint32_t i = 0; i < PREFILL_FLOAT_KEYS / 2; i++) {
             s[i] = key + 2 * i + half > seen ? MINUS_INFINITY : s[i] * (a->scale * LOG2_E);
             next = larger(next, s[i]);
         }
@@ -271,21 +308,30 @@ DEVICE void NAMED(prefill_float)(const kernel_prefill_args *a, const prefill_pla
         const float shrink = exp2_difference(largest, next);
         largest = next;
         sum *= shrink;
-        UNROLL for (uint32_t i = 0; i < PREFILL_FLOAT_KEYS / 2; i++)
-        {
+        UNROLL
+        for (uint32_t i = 0; i < PREFILL_FLOAT_KEYS / 2; i++) {
             s[i] = exp2_fast(s[i] - next);
             sum += s[i];
         }
-        UNROLL for (int i = 0; i < HEAD / 8; i++) UNROLL for (int j = 0; j < 4; j++) o[i][j] *=
-            shrink;
+        UNROLL
+        for (int i = 0; i < HEAD / 8; i++) {
+            UNROLL
+            for (int j = 0; j < 4; j++)
+                o[i][j] *= shrink;
+        }
         NAMED(prefill_float_output)(o, s, (const float *)shared_v, half);
         block_sync();
     }
     sum += lane_xor(sum, 1);
     float *to = (float *)((char *)a->o + (at->q - (const char *)a->q) + row * at->q_stride);
-    if (row < at->rows)
-        UNROLL for (uint32_t i = 0; i < HEAD / 8; i++) UNROLL for (uint32_t j = 0; j < 4; j++)
-            to[8 * i + 4 * half + j] = o[i][j] / sum;
+    if (row < at->rows) {
+        UNROLL
+        for (uint32_t i = 0; i < HEAD / 8; i++) {
+            UNROLL
+            for (uint32_t j = 0; j < 4; j++)
+                to[8 * i + 4 * half + j] = o[i][j] / sum;
+        }
+    }
 }
 
 KERNEL BOUNDS(PREFILL_THREADS, HEAD <= 128 ? 3 : 2)

@@ -387,18 +387,33 @@ static void drop_fibres(void)
     }
 }
 
+/* Each lane of a warp that can go on does so, again and again, until none can: the warp runs as far
+ * ahead of the others as the barriers let it. Returns whether any could. */
+static int run_warp(unsigned first, uint64_t *random)
+{
+    unsigned order[WARP], count = thread_count - first < WARP ? thread_count - first : WARP;
+    int progress = 0;
+    for (int again = 1; again && !failure;) {
+        again = 0;
+        permute(order, count, random);
+        for (unsigned i = 0; !failure && i < count; i++)
+            if (fibres[first + order[i]]->state == READY) {
+                again = progress = 1;
+                resume(first + order[i]);
+            }
+    }
+    return progress;
+}
+
 static void run_block(uint64_t *random)
 {
-    static unsigned order[MOST_THREADS];
+    unsigned order[MOST_THREADS / WARP], warps = (thread_count + WARP - 1) / WARP;
     reset_block();
     while (!failure && finished < thread_count) {
-        unsigned progress = 0;
-        permute(order, thread_count, random);
-        for (unsigned i = 0; !failure && i < thread_count; i++)
-            if (fibres[order[i]]->state == READY) {
-                progress = 1;
-                resume(order[i]);
-            }
+        int progress = 0;
+        permute(order, warps, random);
+        for (unsigned i = 0; i < warps; i++)
+            progress |= run_warp(order[i] * WARP, random);
         if (!progress)
             fail(SHIM_DEADLOCK, "%u threads left, %u wait at a barrier, %u in warps", finished,
                  at_barrier, thread_count - finished - at_barrier);
@@ -449,6 +464,29 @@ static void run_grid(size_t shared_bytes, uint64_t max_blocks, uint64_t *random)
     }
 }
 
+/* Kernels are written for one number of threads; a device would refuse more, and compute nonsense
+ * with fewer. 0 = any. */
+static unsigned threads_of(const char *kernel)
+{
+    static const struct {
+        const char *name; /* the first that the kernel's begins with */
+        unsigned threads;
+    } ROWS[] = {
+        {"kernel_decode_merge_64", 64},
+        {"kernel_decode_merge_128", 128},
+        {"kernel_decode_merge_256", 256},
+        {"kernel_decode", KERNEL_DECODE_THREADS},
+        {"kernel_prefill", KERNEL_PREFILL_THREADS},
+        {"kernel_empty", 0},
+        {"kernel_block", 0},
+        {"kernel_", KERNEL_THREADS},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        if (strncmp(kernel, ROWS[i].name, strlen(ROWS[i].name)) == 0)
+            return ROWS[i].threads;
+    return 0;
+}
+
 static const shim_kernel *find_kernel(const char *name)
 {
     for (size_t i = 0; i < shim_kernel_count; i++)
@@ -459,8 +497,13 @@ static const shim_kernel *find_kernel(const char *name)
 
 static int prepare(const unsigned grid[3], const unsigned block[3], size_t shared_bytes)
 {
+    const unsigned threads = threads_of(kernel_now->name);
     if (check_sizes(grid, block, shared_bytes))
         return failure;
+    if (threads && block[0] != threads) {
+        fail(SHIM_INVALID_SIZE, "%u threads a block; it is written for %u", block[0], threads);
+        return failure;
+    }
     shim_dynamic = malloc(shared_bytes + CANARY_BYTES);
     if (!shim_dynamic)
         fail(SHIM_NO_MEMORY, "no memory for the shared memory of a block");

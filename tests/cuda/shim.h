@@ -2,8 +2,8 @@
 /*
  * Runs the CUDA kernels of kernels/cuda/kernels.cu on the CPU: the very same source compiled by the
  * C compiler, one fibre per CUDA thread of a block, blocks one after another.
- *   - a fibre runs until it waits at a barrier or a warp-wide operation, so that a missing barrier
- *     is seen; which thread comes next is permuted by the seed, anew in every round
+ *   - a warp runs as far ahead of the others as the barriers let it, so that a missing one is seen;
+ *     which warp and which lane comes next is permuted by the seed, anew in every round
  *   - static and dynamic shared memory hold NaN (bytes 0xff) when a block starts
  *   - asynchronous copies land only when they are waited for
  *   - device pointers are host pointers; the address sanitizer sees every access
