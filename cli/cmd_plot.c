@@ -129,6 +129,12 @@ typedef struct values {
     int64_t value[VALUES_MAX];
 } values;
 
+static int ascending(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 static llmperf_status expand(const char *name, const char *text, const char *by_default,
                              int64_t max, values *ret_values, llmperf_error *error)
 {
@@ -147,6 +153,13 @@ static llmperf_status expand(const char *name, const char *text, const char *by_
     option_range_cursor cursor = {0};
     for (int64_t v; option_range_next(&range, &cursor, &v);)
         ret_values->value[ret_values->count++] = v;
+    /* a curve runs from left to right, whatever the order they were given in */
+    qsort(ret_values->value, (size_t)ret_values->count, sizeof *ret_values->value, ascending);
+    int kept = 0;
+    for (int i = 0; i < ret_values->count; i++)
+        if (i == 0 || ret_values->value[i] != ret_values->value[kept - 1])
+            ret_values->value[kept++] = ret_values->value[i];
+    ret_values->count = kept;
     return LLMPERF_OK;
 }
 
@@ -433,10 +446,10 @@ static int run(int argc, char **argv)
 
 const option_command COMMAND_PLOT = {
     .name = "plot",
-    .synopsis = "KIND [MODEL] HARDWARE",
+    .synopsis = "roofline|batch|dense|attention|residuals [MODEL] HARDWARE",
     .summary = "roofline, batching and latency curves: SVG, PNG, terminal",
     .about =
-        "Draws one figure. KIND is one of\n\n"
+        "Draws one figure:\n\n"
         "roofline MODEL HARDWARE: the operators of decode and prefill under the roofs of the part, "
         "and with a calibration the roof that is reached.\n\n"
         "batch MODEL HARDWARE: throughput and time per output token against batch, with memory's "

@@ -55,8 +55,11 @@ char *plot_basis(const llmperf_calib *calib, const char *none, char *buffer, siz
 /* Width of a UTF-8 text in a sans-serif font of `size`, on the wide side. */
 double plot_text_width(const char *text, double size);
 
-/* Length in bytes of the first line of `text` that fits `width` when broken at a blank (all of it
- * when there is no blank to break at). */
+/* Font size, at most `size`, at which a text fits `width`. */
+double plot_fit(const char *text, double size, double width);
+
+/* Length in bytes of the first line of `text` that fits `width`: broken at a blank where there is
+ * one, at least one character. */
 size_t plot_wrap(const char *text, double size, double width);
 
 /* ---- legend ------------------------------------------------------------------------------------- */
@@ -98,7 +101,9 @@ typedef struct plot_obstacles {
     int segment_count;
 } plot_obstacles;
 
-/* Places labels in the order given, each beside its point or, where that is crowded, farther off. */
+/* Places at most PLOT_LABELS_MAX labels, the first with most choice, each beside its point or, where
+ * that is crowded, farther off; in another order where that finds room for more. */
+enum { PLOT_LABELS_MAX = 128 };
 void plot_place(plot_label *labels, int count, const plot_obstacles *obstacles);
 
 /* ---- writers -------------------------------------------------------------------------------------- */

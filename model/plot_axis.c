@@ -388,14 +388,20 @@ double plot_text_width(const char *text, double size)
 
 size_t plot_wrap(const char *text, double size, double width)
 {
-    size_t at = 0, fits = 0;
+    size_t at = 0, blank = 0;
     double used = 0;
     for (size_t length; text[at]; at += length) {
         if (text[at] == ' ')
-            fits = at;
+            blank = at;
         used += size * advance(code_at(text + at, &length));
-        if (used > width && fits > 0)
-            return fits;
+        if (used > width && at > 0) /* at the last blank, else within the word */
+            return blank > 0 ? blank : at;
     }
     return at;
+}
+
+double plot_fit(const char *text, double size, double width)
+{
+    double wanted = plot_text_width(text, size);
+    return wanted > width ? fmax(size * width / wanted, 4) : size;
 }

@@ -183,6 +183,7 @@ llmperf_status llmperf_plot_batch(const llmperf_case *c, const int64_t *batches,
                                   .unit = "s",
                                   .scale = LLMPERF_SCALE_LOG};
     describe(c, ret_plot);
+    llmperf_not_modelled(c, &ret_plot->not_modelled);
     status = add_curves(c, batches, batch_count, ret_plot, error);
     int64_t most = 0;
     for (int i = 0; i < batch_count; i++)

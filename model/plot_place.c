@@ -46,10 +46,38 @@ static plot_segment leader(const plot_label *label)
                           fmin(fmax(label->y, b->y), b->y + b->height)};
 }
 
-static bool is_free(const plot_label *labels, int at, const plot_obstacles *o)
+/* On which side of a segment a point lies. */
+static double side(const plot_segment *s, double x, double y)
+{
+    return (s->x2 - s->x1) * (y - s->y1) - (s->y2 - s->y1) * (x - s->x1);
+}
+
+static bool intersect(const plot_segment *a, const plot_segment *b)
+{
+    return side(a, b->x1, b->y1) * side(a, b->x2, b->y2) < 0 &&
+           side(b, a->x1, a->y1) * side(b, a->x2, a->y2) < 0;
+}
+
+static plot_box grown(const plot_box *box, double by)
+{
+    return (plot_box){box->x - by, box->y - by, box->width + 2 * by, box->height + 2 * by};
+}
+
+/* Two labels that are apart, neither's leader through the other's text or leader. */
+static bool are_apart(const plot_label *a, const plot_label *b)
+{
+    const double gap = 2;
+    const plot_segment of_a = leader(a), of_b = leader(b);
+    const plot_box around_a = grown(&a->box, gap), around_b = grown(&b->box, gap);
+    return !overlap(&a->box, &b->box) && !crosses(&of_b, &around_a) && !crosses(&of_a, &around_b) &&
+           !intersect(&of_a, &of_b);
+}
+
+/* Is the box of label[at] free, given that label[first[0 .. count)] stand where they are? */
+static bool is_free(const plot_label *labels, int at, const int *first, int count,
+                    const plot_obstacles *o)
 {
     const plot_box *box = &labels[at].box;
-    const plot_segment own = leader(&labels[at]);
     if (!is_within(&o->inside, box))
         return false;
     for (int i = 0; i < o->box_count; i++)
@@ -58,12 +86,9 @@ static bool is_free(const plot_label *labels, int at, const plot_obstacles *o)
     for (int i = 0; i < o->segment_count; i++)
         if (crosses(&o->segment[i], box))
             return false;
-    for (int i = 0; i < at; i++) {
-        const plot_segment other = leader(&labels[i]);
-        if (labels[i].placed &&
-            (overlap(box, &labels[i].box) || crosses(&other, box) || crosses(&own, &labels[i].box)))
+    for (int i = 0; i < count; i++)
+        if (labels[first[i]].placed && !are_apart(&labels[at], &labels[first[i]]))
             return false;
-    }
     return true;
 }
 
@@ -78,16 +103,51 @@ static plot_box candidate(const plot_label *label, int direction, double distanc
     return box;
 }
 
-void plot_place(plot_label *labels, int count, const plot_obstacles *obstacles)
+/* Places labels in an order; returns how many found room. */
+static int place_in_order(plot_label *labels, const int *order, int count,
+                          const plot_obstacles *obstacles)
 {
     /* right, left, above, below first, then the diagonals and what lies between */
-    static const int order[] = {0, 8, 12, 4, 14, 2, 10, 6, 15, 1, 9, 7, 13, 11, 3, 5};
+    static const int directions[] = {0, 8, 12, 4, 14, 2, 10, 6, 15, 1, 9, 7, 13, 11, 3, 5};
+    int placed = 0;
     for (int i = 0; i < count; i++) {
-        labels[i].placed = false;
-        for (double distance = 9; distance < 420 && !labels[i].placed; distance += 8)
-            for (int k = 0; k < 16 && !labels[i].placed; k++) {
-                labels[i].box = candidate(&labels[i], order[k], distance);
-                labels[i].placed = is_free(labels, i, obstacles);
+        plot_label *label = &labels[order[i]];
+        label->placed = false;
+        for (double distance = 9; distance < 220 && !label->placed; distance += 8)
+            for (int k = 0; k < 16 && !label->placed; k++) {
+                label->box = candidate(label, directions[k], distance);
+                label->placed = is_free(labels, order[i], order, i, obstacles);
             }
+        placed += label->placed;
     }
+    return placed;
+}
+
+/* Those that found no room to the front, the others behind them as they were. */
+static void put_failed_first(const plot_label *labels, int *order, int count)
+{
+    int sorted[PLOT_LABELS_MAX], used = 0;
+    for (int placed = 0; placed < 2; placed++)
+        for (int i = 0; i < count; i++)
+            if (labels[order[i]].placed == placed)
+                sorted[used++] = order[i];
+    memcpy(order, sorted, (size_t)count * sizeof *sorted);
+}
+
+void plot_place(plot_label *labels, int count, const plot_obstacles *obstacles)
+{
+    enum { ROUNDS = 6 };
+    int order[PLOT_LABELS_MAX], best[PLOT_LABELS_MAX], most = -1;
+    count = count < PLOT_LABELS_MAX ? count : PLOT_LABELS_MAX;
+    for (int i = 0; i < count; i++)
+        order[i] = i;
+    for (int round = 0; round < ROUNDS && most < count; round++) {
+        int placed = place_in_order(labels, order, count, obstacles);
+        if (placed > most) {
+            most = placed;
+            memcpy(best, order, sizeof best);
+        }
+        put_failed_first(labels, order, count);
+    }
+    place_in_order(labels, best, count, obstacles);
 }

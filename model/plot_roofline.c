@@ -277,6 +277,7 @@ static llmperf_status draw(const llmperf_case *c, const int64_t *batches,
     if (status == LLMPERF_OK)
         status = add_operators(panel, sums[count - 1], "prefill", 1, LLMPERF_MARKER_SQUARE, error);
     describe(c, batches, count - 1, plot);
+    llmperf_not_modelled(c, &plot->not_modelled);
     return status;
 }
 

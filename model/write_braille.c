@@ -68,7 +68,8 @@ static int width_of(const char *text)
     return width;
 }
 
-/* Wraps at `width`; the line that is open stands at column `start`, further ones begin at `indent`. */
+/* Wraps at `width`; the line that is open stands at column `start`, further ones begin at `indent`;
+ * the last one is left open. */
 static void put_wrapped(FILE *out, const llmperf_plot_style *style, int width, int start,
                         int indent, const char *raw)
 {
@@ -91,6 +92,11 @@ static void put_wrapped(FILE *out, const llmperf_plot_style *style, int width, i
         at += length;
         at += *at == ' ';
     }
+}
+
+static void put_paragraph(FILE *out, const llmperf_plot_style *style, int width, const char *raw)
+{
+    put_wrapped(out, style, width, 0, 0, raw);
     fputc('\n', out);
 }
 
@@ -98,7 +104,7 @@ static void put_bold(FILE *out, const llmperf_plot_style *style, int width, cons
 {
     fputs(style->color ? "\033[1m" : "", out);
     put_wrapped(out, style, width, 0, 0, raw);
-    fputs(style->color ? "\033[0m" : "", out);
+    fputs(style->color ? "\033[0m\n" : "\n", out);
 }
 
 static const char *color_code(int color)
@@ -216,12 +222,18 @@ static char next_letter(canvas *c)
     return letter;
 }
 
+/* Do letters stand on its points? */
+static bool is_labelled(const llmperf_plot_series *series)
+{
+    return (series->draw & LLMPERF_DRAW_NAMES) && series->count > 0 && series->count <= 64;
+}
+
 /* A curve's letter, in ASCII its glyph, on its end. */
 static void put_keys(canvas *c)
 {
     for (int s = 0; s < c->panel->series_count; s++) {
         const llmperf_plot_series *series = &c->panel->series[s];
-        if (!series->name[0] || series->count == 0 || series->point[0].share > 0)
+        if (!series->name[0] || series->count == 0 || is_labelled(series))
             continue;
         c->key[s] = c->style->ascii ? GLYPHS[s % 8] : next_letter(c);
         if (c->style->ascii || !(series->draw & LLMPERF_DRAW_LINE))
@@ -238,11 +250,6 @@ static void put_keys(canvas *c)
 }
 
 /* ---- operators and their letters ------------------------------------------------------------------------ */
-
-static bool is_labelled(const llmperf_plot_series *series)
-{
-    return (series->draw & LLMPERF_DRAW_NAMES) && series->count > 0 && series->count <= 64;
-}
 
 /* Puts letters on labelled points; points of one cell share one. letter[] follows the points. */
 static void put_letters(canvas *c, int s, char letter[64])
@@ -266,43 +273,65 @@ static void put_letters(canvas *c, int s, char letter[64])
     }
 }
 
-static void put_letter_table(const canvas *c, int s, const char letter[64])
+static void put_letter_table(const canvas *c, int s, const char letter[64], int width)
 {
+    enum { NUMBER = 12, SHARE = 12, NAME_LEAST = 8, NAME_MOST = 28 };
     const llmperf_plot_series *series = &c->panel->series[s];
     char x[PLOT_NUMBER_MAX], y[PLOT_NUMBER_MAX], name[TEXT_MAX];
+    int room = width - 6 - 2 * NUMBER;
+    bool shares = series->point[0].share > 0 && room - SHARE >= NAME_LEAST;
+    room -= shares ? SHARE : 0;
+    room = room > NAME_MOST ? NAME_MOST : room;
     clean(series->name, c->style->ascii, name);
-    bool shares = series->point[0].share > 0;
-    fprintf(c->out, "\n    %-26.60s %15s %15s%s\n", name, c->panel->x.unit, c->panel->y.unit,
-            shares ? "  of the step" : "");
+    fprintf(c->out, "\n    %-*.*s %*s %*s%s\n", room, room, name, NUMBER, c->panel->x.unit, NUMBER,
+            c->panel->y.unit, shares ? " of the step" : "");
     for (int i = 0; i < series->count; i++) {
         const llmperf_plot_point *p = &series->point[i];
         char key[2] = {letter[i], '\0'};
         fputs("  ", c->out);
         put_colored(c, series->color, key);
         clean(p->label, c->style->ascii, name);
-        fprintf(c->out, " %-26s %15s %15s", name, plot_number(p->x, "", x),
-                plot_number(p->y, "", y));
+        fprintf(c->out, " %-*.*s %*s %*s", room, room, name, NUMBER, plot_number(p->x, "", x),
+                NUMBER, plot_number(p->y, "", y));
         if (shares)
-            fprintf(c->out, " %10d %%", (int)lround(100 * p->share));
+            fprintf(c->out, " %9d %%", (int)lround(100 * p->share));
         fputc('\n', c->out);
     }
 }
 
 /* ---- a panel ---------------------------------------------------------------------------------------------- */
 
-static void put_cell(const canvas *c, const cell *one)
+/* The character of a cell; *ret_color is that of its series, -1 = none. */
+static void cell_text(const canvas *c, const cell *one, char text[4], int *ret_color)
 {
-    char text[4] = " ";
+    bool digit = one->over >= '0' && one->over <= '9';
+    snprintf(text, 4, " ");
     if (one->over)
         text[0] = one->over;
     else if (one->dots)
         braille(one->dots, text);
     else if (one->mark)
-        snprintf(text, sizeof text, "%s", c->style->ascii ? ":" : "\xe2\x94\x8a"); /* dotted */
-    if (one->dots || (one->over && !(one->over >= '0' && one->over <= '9')))
-        put_colored(c, one->color, text);
-    else
+        snprintf(text, 4, "%s", c->style->ascii ? ":" : "\xe2\x94\x8a"); /* dotted */
+    *ret_color = c->style->color && !digit && (one->dots || one->over) ? one->color : -1;
+}
+
+/* A row up to its last filled cell, colours switched only where they change. */
+static void put_cells(const canvas *c, const cell *row, int count)
+{
+    int now = -1;
+    for (int i = 0; i < count; i++) {
+        char text[4];
+        int color;
+        cell_text(c, &row[i], text, &color);
+        if (color != now && now >= 0)
+            fputs("\033[0m", c->out);
+        if (color != now && color >= 0)
+            fprintf(c->out, "\033[%sm", color_code(color));
         fputs(text, c->out);
+        now = color;
+    }
+    if (now >= 0)
+        fputs("\033[0m", c->out);
 }
 
 static bool is_blank(const cell *one)
@@ -325,8 +354,7 @@ static void put_rows(const canvas *c, int margin)
         int last = c->columns;
         while (last > 0 && is_blank(&c->cell[row * c->columns + last - 1]))
             last--;
-        for (int i = 0; i < last; i++)
-            put_cell(c, &c->cell[row * c->columns + i]);
+        put_cells(c, &c->cell[row * c->columns], last);
         fputc('\n', c->out);
     }
 }
@@ -369,19 +397,21 @@ static void put_key_lines(const canvas *c, int width)
     for (int s = 0; s < c->panel->series_count; s++) {
         const llmperf_plot_series *series = &c->panel->series[s];
         const char key[2] = {c->key[s], '\0'};
-        if (!c->key[s] || is_labelled(series))
+        if (!c->key[s])
             continue;
         fputs("  ", c->out);
         put_colored(c, series->color, key);
         snprintf(text, sizeof text, "%s%s%s", series->name, series->band[0] ? "; dotted: " : "",
                  series->band);
         put_wrapped(c->out, c->style, width, 3, 4, text);
+        fputc('\n', c->out);
     }
     for (int i = 0, number = 0; i < c->panel->mark_count; i++) {
         if (!c->panel->mark[i].text[0])
             continue;
         fprintf(c->out, "  %d", ++number % 10);
         put_wrapped(c->out, c->style, width, 3, 4, c->panel->mark[i].text);
+        fputc('\n', c->out);
     }
 }
 
@@ -443,7 +473,7 @@ static llmperf_status put_panel(canvas *c, int width, llmperf_error *error)
     put_key_lines(c, width);
     for (int s = 0; s < c->panel->series_count; s++)
         if (is_labelled(&c->panel->series[s]))
-            put_letter_table(c, s, letter[s]);
+            put_letter_table(c, s, letter[s], width);
     free(c->cell);
     c->cell = NULL;
     return LLMPERF_OK;
@@ -462,7 +492,7 @@ llmperf_status plot_write_text(FILE *out, const llmperf_plot *plot, const llmper
     int rows = within(style->height, plot->panel_count == 1 ? LINES_ALONE : LINES, LINES_LEAST,
                       LINES_MOST);
     put_bold(out, style, width, plot->title);
-    put_wrapped(out, style, width, 0, 0, plot->subtitle);
+    put_paragraph(out, style, width, plot->subtitle);
     for (int i = 0; i < plot->panel_count; i++) {
         canvas c = {.out = out, .style = style, .panel = &plot->panel[i], .rows = rows};
         llmperf_status status = put_panel(&c, width, error);
@@ -472,6 +502,6 @@ llmperf_status plot_write_text(FILE *out, const llmperf_plot *plot, const llmper
     if (plot->notes.count > 0)
         fputc('\n', out);
     for (int i = 0; i < plot->notes.count; i++)
-        put_wrapped(out, style, width, 0, 0, plot->notes.text[i]);
+        put_paragraph(out, style, width, plot->notes.text[i]);
     return LLMPERF_OK;
 }

@@ -96,6 +96,8 @@ static llmperf_status write_json(FILE *out, const llmperf_plot *plot, llmperf_er
         sink_text(&s, NULL, plot->notes.text[i]);
     sink_end_array(&s);
     sink_begin_array(&s, "not_modelled");
+    for (int i = 0; i < plot->not_modelled.count; i++)
+        sink_text(&s, NULL, plot->not_modelled.text[i]);
     sink_end_array(&s);
     sink_end_object(&s);
     return sink_close(&s, error);

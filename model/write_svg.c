@@ -16,7 +16,6 @@ enum {
     HEIGHT_LEAST = 260,
     NARROW = 640, /* below: panels stand one below the other */
     MARGIN = 16,
-    LABELS_MAX = 128,
     SEGMENTS_MAX = 1024,
     BOXES_MAX = 512,
     MARKERS_MAX = 1200, /* of a panel */
@@ -189,11 +188,15 @@ static void begin_markers(svg *s, const llmperf_plot_series *series, bool many)
             many ? "0.6" : "0.75", many ? "" : " stroke=\"#fff\" stroke-width=\"0.8\"");
 }
 
-static void put_marker(svg *s, const llmperf_plot_series *series, double x, double y, double radius)
+/* `name` (NULL = none) is what a browser shows when the pointer is on it. */
+static void put_marker(svg *s, const llmperf_plot_series *series, double x, double y, double radius,
+                       const char *name)
 {
     double r = radius;
+    const char *tag = "circle";
     switch (series->marker) {
     case LLMPERF_MARKER_SQUARE:
+        tag = "rect";
         fputs("<rect", s->out);
         put(s, "x", x - 0.9 * r);
         put(s, "y", y - 0.9 * r);
@@ -202,6 +205,7 @@ static void put_marker(svg *s, const llmperf_plot_series *series, double x, doub
         break;
     case LLMPERF_MARKER_TRIANGLE:
     case LLMPERF_MARKER_DIAMOND:
+        tag = "path";
         fputs("<path d=\"", s->out);
         put_point(s, 'M', x, y - 1.2 * r);
         if (series->marker == LLMPERF_MARKER_DIAMOND) {
@@ -220,7 +224,13 @@ static void put_marker(svg *s, const llmperf_plot_series *series, double x, doub
         put(s, "cy", y);
         put(s, "r", r);
     }
-    fputs("/>\n", s->out);
+    if (!name) {
+        fputs("/>\n", s->out);
+        return;
+    }
+    fputs("><title>", s->out);
+    put_text(s->out, name);
+    fprintf(s->out, "</title></%s>\n", tag);
 }
 
 static void put_swatch(svg *s, const plot_legend_entry *entry, double x, double y)
@@ -242,7 +252,7 @@ static void put_swatch(svg *s, const plot_legend_entry *entry, double x, double 
     }
     if (entry->markers) {
         begin_markers(s, entry->markers, false);
-        put_marker(s, entry->markers, x + 11, y - 4, 4);
+        put_marker(s, entry->markers, x + 11, y - 4, 4, NULL);
         fputs("</g>\n", s->out);
     }
 }
@@ -251,11 +261,12 @@ static void put_swatch(svg *s, const plot_legend_entry *entry, double x, double 
 static double put_legend(svg *s, double y, bool draw)
 {
     plot_legend_entry entry[PLOT_LEGEND_MAX];
-    const text_style style = {.size = TEXT};
+    const double room = s->width - 2 * MARGIN - 28;
     int count = plot_legend(s->plot, entry);
     double x = MARGIN;
     for (int i = 0; i < count; i++) {
-        double width = 28 + plot_text_width(entry[i].text, TEXT);
+        const text_style style = {.size = plot_fit(entry[i].text, TEXT, room)};
+        double width = 28 + plot_text_width(entry[i].text, style.size);
         if (x > MARGIN && x + width > s->width - MARGIN) {
             x = MARGIN;
             y += 18;
@@ -316,7 +327,7 @@ static double at_y(const frame *f, double value)
 /* Where the text of a mark on x stands above the frame. */
 typedef struct mark_place {
     const llmperf_plot_mark *mark;
-    double at, left, width; /* of its line; of its text */
+    double at, left, width, size; /* of its line; of its text */
     int row;
 } mark_place;
 
@@ -349,9 +360,11 @@ static int shown_marks(const frame *f, mark_place *places)
         int k = count;
         if (mark->on_y || at < 0 || at > 1)
             continue;
+        double size = plot_fit(mark->text, SMALL, f->box.width);
         const mark_place one = {.mark = mark,
                                 .at = f->box.x + f->box.width * at,
-                                .width = plot_text_width(mark->text, SMALL)};
+                                .size = size,
+                                .width = plot_text_width(mark->text, size)};
         for (; k > 0 && places[k - 1].at > one.at; k--)
             places[k] = places[k - 1];
         places[k] = one;
@@ -482,13 +495,15 @@ static void put_grid(svg *s, const frame *f, bool major)
     fputs("\"/>\n", s->out);
 }
 
-static void put_axis_title(svg *s, const llmperf_plot_axis *axis, double x, double y, double turn)
+static void put_axis_title(svg *s, const llmperf_plot_axis *axis, double x, double y, double turn,
+                           double room)
 {
     char text[160];
-    const text_style style = {.size = TEXT, .anchor = "middle", .turn = turn};
+    text_style style = {.anchor = "middle", .turn = turn};
     bool unit = axis->unit[0] && !plot_unit_on_ticks(axis->unit) && strcmp(axis->unit, "x") != 0;
     snprintf(text, sizeof text, "%s%s%s%s", axis->title, unit ? " (" : "", unit ? axis->unit : "",
              unit ? ")" : "");
+    style.size = plot_fit(text, TEXT, room);
     put_label(s, x, y, text, &style);
 }
 
@@ -496,7 +511,7 @@ static void put_axes(svg *s, const frame *f)
 {
     const plot_box *b = &f->box;
     const text_style middle = {.size = SMALL, .anchor = "middle"},
-                     end = {.size = SMALL, .anchor = "end"}, title = {.size = TEXT, .bold = true};
+                     end = {.size = SMALL, .anchor = "end"};
     put_grid(s, f, false);
     put_grid(s, f, true);
     double last = -1e9;
@@ -511,13 +526,15 @@ static void put_axes(svg *s, const frame *f)
     for (int i = 0; i < f->y_tick_count; i++)
         if (f->y_tick[i].major)
             put_label(s, b->x - 5, at_y(f, f->y_tick[i].value) + 4, f->y_tick[i].text, &end);
-    put_axis_title(s, &f->panel->x, b->x + b->width / 2, b->y + b->height + 33, 0);
+    put_axis_title(s, &f->panel->x, b->x + b->width / 2, b->y + b->height + 33, 0, b->width + 20);
     double left = b->x - 16 - widest_tick(f->y_tick, f->y_tick_count);
-    put_axis_title(s, &f->panel->y, left, b->y + b->height / 2, -90);
+    put_axis_title(s, &f->panel->y, left, b->y + b->height / 2, -90, b->height + 60);
     if (f->panel->title[0]) {
         mark_place places[LLMPERF_PLOT_MARKS_MAX];
         int count;
         double rows = 15 * place_marks(f, places, &count);
+        const text_style title = {.size = plot_fit(f->panel->title, TEXT, b->width / 1.1),
+                                  .bold = true};
         put_label(s, b->x, b->y - rows - 10, f->panel->title, &title);
     }
 }
@@ -574,7 +591,7 @@ static void put_marks(svg *s, const frame *f)
     place_marks(f, places, &count);
     for (int i = 0; i < count; i++) {
         const mark_place *p = &places[i];
-        const text_style style = {.size = SMALL, .fill = ink_of(p->mark->color)};
+        const text_style style = {.size = p->size, .fill = ink_of(p->mark->color)};
         double y = f->box.y - 5 - 15 * p->row;
         put_dashed(s, p->at, y + 2, p->at, f->box.y + f->box.height, p->mark->color);
         put_label(s, p->left, y, p->mark->text, &style);
@@ -624,17 +641,32 @@ static double radius_of(const frame *f, const llmperf_plot_series *series,
     return f->marker_count > MARKERS_MANY && !(series->draw & LLMPERF_DRAW_NAMES) ? 2 : 3.8;
 }
 
+/* "attn.qkv: 62.4 FLOP/byte, 209 TFLOP/s" */
+static void describe_point(const frame *f, const llmperf_plot_point *p,
+                           char text[LLMPERF_PLOT_TEXT_MAX])
+{
+    char x[PLOT_NUMBER_MAX], y[PLOT_NUMBER_MAX];
+    snprintf(text, LLMPERF_PLOT_TEXT_MAX, "%.47s: %.30s, %.30s", p->label,
+             plot_number(p->x, f->panel->x.unit, x), plot_number(p->y, f->panel->y.unit, y));
+}
+
 /* Too many markers make one dark cloud: of a panel with more, every so-many-th is drawn. */
 static void put_markers(svg *s, const frame *f, const llmperf_plot_series *series)
 {
     const int step = (f->marker_count + MARKERS_MAX - 1) / MARKERS_MAX;
     const bool named = series->draw & LLMPERF_DRAW_NAMES;
-    if (!(series->draw & LLMPERF_DRAW_MARKERS) || series->count == 0)
+    /* a line of one point shows as a marker */
+    const bool alone = (series->draw & LLMPERF_DRAW_LINE) && series->count == 1;
+    if (!(series->draw & LLMPERF_DRAW_MARKERS || alone) || series->count == 0)
         return;
     begin_markers(s, series, f->marker_count > MARKERS_MANY && !named);
-    for (int i = 0; i < series->count; i += named ? 1 : step)
-        put_marker(s, series, at_x(f, series->point[i].x), at_y(f, series->point[i].y),
-                   radius_of(f, series, &series->point[i]));
+    for (int i = 0; i < series->count; i += named ? 1 : step) {
+        const llmperf_plot_point *p = &series->point[i];
+        char name[LLMPERF_PLOT_TEXT_MAX];
+        describe_point(f, p, name);
+        put_marker(s, series, at_x(f, p->x), at_y(f, p->y), radius_of(f, series, p),
+                   named ? name : NULL);
+    }
     fputs("</g>\n", s->out);
 }
 
@@ -645,13 +677,14 @@ typedef struct label_text {
     char line[6][LLMPERF_PLOT_TEXT_MAX];
     int lines;
     int color;
+    double share; /* of all its points */
 } label_text;
 
 typedef struct labels {
     const frame *f;
     int count, box_count, segment_count;
-    plot_label label[LABELS_MAX];
-    label_text text[LABELS_MAX];
+    plot_label label[PLOT_LABELS_MAX];
+    label_text text[PLOT_LABELS_MAX];
     plot_box box[BOXES_MAX];
     plot_segment segment[SEGMENTS_MAX];
 } labels;
@@ -684,7 +717,7 @@ static void add_labels(labels *l, const llmperf_plot_series *series)
     bool done[POINTS_MAX] = {false};
     if (!(series->draw & LLMPERF_DRAW_NAMES) || series->count > POINTS_MAX)
         return;
-    for (int i = 0; i < series->count && l->count < LABELS_MAX; i++) {
+    for (int i = 0; i < series->count && l->count < PLOT_LABELS_MAX; i++) {
         if (done[i] || !series->point[i].label[0])
             continue;
         plot_label *label = &l->label[l->count];
@@ -698,6 +731,7 @@ static void add_labels(labels *l, const llmperf_plot_series *series)
             if (done[k] || !series->point[k].label[0] || dx * dx + dy * dy > near * near)
                 continue;
             done[k] = true;
+            text->share += series->point[k].share;
             add_name(text, series->point[k].label);
         }
         finish_label(l, label, text);
@@ -730,6 +764,37 @@ static void add_obstacles(labels *l, const llmperf_plot_series *series)
     }
 }
 
+static bool is_taken(const labels *l, const plot_box *box)
+{
+    for (int i = 0; i < l->box_count; i++)
+        if (box->x < l->box[i].x + l->box[i].width && l->box[i].x < box->x + box->width &&
+            box->y < l->box[i].y + l->box[i].height && l->box[i].y < box->y + box->height)
+            return true;
+    return false;
+}
+
+/* Above the right end of a line, below where it is dashed; on the other side or farther to the left
+ * where another label stands. */
+static void put_end_label(svg *s, labels *l, const llmperf_plot_series *series,
+                          const llmperf_plot_point *last)
+{
+    const text_style style = {
+        .size = SMALL, .fill = ink_of(series->color), .halo = true, .anchor = "end"};
+    const double x = at_x(l->f, last->x) - 5, y = at_y(l->f, last->y);
+    const double width = plot_text_width(last->label, SMALL);
+    bool dashed = series->draw & LLMPERF_DRAW_DASHED;
+    plot_box box = {.width = width, .height = 13};
+    for (int k = 0; k < 6; k++) {
+        bool below = dashed != (k % 2 == 1);
+        box.x = x - width - (k / 2) * (width + 12);
+        box.y = below ? y + 3 : y - 16;
+        if (!is_taken(l, &box))
+            break;
+    }
+    put_label(s, box.x + width, box.y + 11, last->label, &style);
+    add_box(l, box);
+}
+
 /* The labels that a line carries at its ends: along its first piece, and above its last. Below it
  * where it is dashed: two lines that run side by side keep theirs apart. */
 static void put_line_labels(svg *s, labels *l, const llmperf_plot_series *series)
@@ -753,13 +818,23 @@ static void put_line_labels(svg *s, labels *l, const llmperf_plot_series *series
         for (double at = 0; at <= width; at += 8)
             add_box(l, (plot_box){tx + at * dx / length - 7, ty + at * dy / length - 11, 14, 14});
     }
-    if (last->label[0]) {
-        double x = at_x(f, last->x) - 5, y = at_y(f, last->y) + (dashed ? 14 : -5);
-        double width = plot_text_width(last->label, SMALL);
-        style.turn = 0;
-        style.anchor = "end";
-        put_label(s, x, y, last->label, &style);
-        add_box(l, (plot_box){x - width, y - 11, width, 14});
+    if (last->label[0])
+        put_end_label(s, l, series, last);
+}
+
+/* What matters most is placed first. */
+static void sort_labels(labels *l)
+{
+    for (int i = 1; i < l->count; i++) {
+        const plot_label label = l->label[i];
+        const label_text text = l->text[i];
+        int at = i;
+        for (; at > 0 && l->text[at - 1].share < text.share; at--) {
+            l->label[at] = l->label[at - 1];
+            l->text[at] = l->text[at - 1];
+        }
+        l->label[at] = label;
+        l->text[at] = text;
     }
 }
 
@@ -804,6 +879,7 @@ static void put_labels(svg *s, labels *l)
                               .box_count = l->box_count,
                               .segment = l->segment,
                               .segment_count = l->segment_count};
+    sort_labels(l);
     plot_place(l->label, l->count, &o);
     for (int i = 0; i < l->count; i++)
         if (l->label[i].placed)

@@ -92,6 +92,7 @@ typedef struct llmperf_plot {
     int panel_count;
     llmperf_plot_panel panel[LLMPERF_PLOT_PANELS_MAX];
     llmperf_notes notes;
+    llmperf_notes not_modelled; /* of the predictions drawn; in JSON */
 } llmperf_plot;
 
 LLMPERF_API void llmperf_plot_free(llmperf_plot *plot);

@@ -360,7 +360,7 @@ def _():
 
 
 FAULTS = [
-    ("plot", 2, "takes KIND"),
+    ("plot", 2, "takes roofline|batch|"),
     ("plot rooflin llama-3.1-8b h100-sxm", 2, "did you mean 'roofline'"),
     ("plot roofline llama-3.1-8b", 2, "'plot roofline' takes MODEL HARDWARE"),
     ("plot roofline llama-3.1-8b h100-sxm -b 1..9", 2, "1 to 4"),

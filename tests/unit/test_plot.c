@@ -174,7 +174,10 @@ Test(plot, text_breaks_at_blanks)
     cr_expect_eq(plot_wrap("one two three", 10, 1e6), strlen("one two three"));
     cr_expect_eq(plot_wrap("one two three", 10, plot_text_width("one two", 10) + 1),
                  strlen("one two"));
-    cr_expect_eq(plot_wrap("unbreakable", 10, 1), strlen("unbreakable"));
+    cr_expect_eq(plot_wrap("unbreakable", 10, plot_text_width("unbre", 10) + 1), strlen("unbre"));
+    cr_expect_eq(plot_wrap("\xe6\xa8\xa1\xe5", 10, 1), 3, "a whole character, at least one");
+    cr_expect_float_eq(plot_fit("abc", 12, plot_text_width("abc", 12) / 2), 6, 1e-9);
+    cr_expect_eq(plot_fit("abc", 12, 1e3), 12);
     cr_expect(plot_text_width("WWW", 10) > plot_text_width("iii", 10));
     cr_expect_float_eq(plot_text_width("ab", 20), 2 * plot_text_width("ab", 10), 1e-9);
 }
