@@ -188,24 +188,69 @@ llmperf_status common_load_hw(const common_arguments *arguments, const char *nam
     return status;
 }
 
+/* The profile of an engine on a part, over the fits of `kernels` (NULL = none). */
+static llmperf_status load_engine(const llmperf_spec_paths *paths, const char *name,
+                                  const llmperf_hw *hw, const llmperf_calib *kernels,
+                                  llmperf_calib *ret_calib, llmperf_error *error)
+{
+    char path[LLMPERF_PATH_MAX];
+    llmperf_engine_part part;
+    llmperf_engine *engine = malloc(sizeof *engine);
+    if (!engine)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = llmperf_find_engine(paths, name, path, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_engine_load(path, engine, error);
+    if (status == LLMPERF_OK) {
+        llmperf_engine_choose(paths, engine, hw, &part);
+        llmperf_engine_calib(engine, &part, hw, kernels, ret_calib);
+    }
+    free(engine);
+    return status;
+}
+
+static llmperf_status load_kernels(const llmperf_spec_paths *paths, const char *asked,
+                                   const llmperf_hw *hw, llmperf_calib *ret_calib,
+                                   llmperf_error *error)
+{
+    char path[LLMPERF_PATH_MAX];
+    llmperf_status status = llmperf_find_calib(paths, asked, path, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_calib_load(path, ret_calib, error);
+    if (status == LLMPERF_OK)
+        llmperf_calib_lend(ret_calib, paths, hw);
+    return status;
+}
+
 llmperf_status common_load_calib(const common_arguments *arguments, const llmperf_hw *hw,
                                  llmperf_calib *ret_calib, bool *ret_given, llmperf_error *error)
 {
     llmperf_spec_paths paths;
-    char path[LLMPERF_PATH_MAX];
-    const char *asked = arguments->calibration;
+    llmperf_status status = LLMPERF_OK;
+    const char *asked = arguments->calibration, *engine = arguments->engine;
+    bool none = asked && strcmp(asked, "none") == 0;
     *ret_given = false;
-    if (!hw || (asked && strcmp(asked, "none") == 0))
+    if (engine && strcmp(engine, "none") == 0)
+        engine = NULL;
+    if (!hw || (none && !engine))
         return LLMPERF_OK;
     common_spec_paths(arguments, &paths);
-    if (!asked)
+    if (!asked && !engine)
         return llmperf_calib_choose(&paths, hw, NULL, ret_calib, ret_given, error);
-    llmperf_status status = llmperf_find_calib(&paths, asked, path, error);
-    if (status == LLMPERF_OK)
-        status = llmperf_calib_load(path, ret_calib, error);
+    if (engine && (none || !asked)) {
+        status = load_engine(&paths, engine, hw, NULL, ret_calib, error);
+    } else {
+        status = load_kernels(&paths, asked, hw, ret_calib, error);
+        llmperf_calib *kernels = engine && status == LLMPERF_OK ? malloc(sizeof *kernels) : NULL;
+        if (engine && status == LLMPERF_OK && !kernels)
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        if (kernels) {
+            *kernels = *ret_calib;
+            status = load_engine(&paths, engine, hw, kernels, ret_calib, error);
+        }
+        free(kernels);
+    }
     *ret_given = status == LLMPERF_OK;
-    if (*ret_given)
-        llmperf_calib_lend(ret_calib, &paths, hw);
     return status;
 }
 

@@ -18,7 +18,7 @@ typedef struct common_arguments {
     double memory_utilization, reserve_bytes;
     int64_t kv_block;
     double tpot_s, ttft_s, price_usd_per_h, confidence;
-    const char *calibration;
+    const char *calibration, *engine;
     int format; /* index into llmperf_formats() */
     bool format_given;
     const char *output, *workload, *specs;
@@ -89,7 +89,10 @@ typedef struct common_arguments {
                    .min = 1, .max = 65536, .default_text = "16", .group = "Deployment"),           \
         OPTION_ROW(type, common.calibration, TEXT, "calibration", 0, "NAME",                       \
                    "which measurements to use: a file, a name, or none",                           \
-                   .default_text = "the best for the part", .group = "Deployment")
+                   .default_text = "the best for the part", .group = "Deployment"),                \
+        OPTION_ROW(type, common.engine, TEXT, "engine", 0, "NAME",                                 \
+                   "profile of an inference engine: vllm, sglang, tensorrt-llm, llama.cpp ...",    \
+                   .default_text = "none: operators alone", .group = "Deployment")
 
 #define COMMON_TARGET_ROWS(type)                                                                   \
     OPTION_ROW(type, common.tpot_s, TIME, "tpot", 0, "TIME", "target time per output token",       \
@@ -138,7 +141,8 @@ llmperf_status common_load_hw(const common_arguments *arguments, const char *nam
                               llmperf_hw *ret_hw, llmperf_error *error);
 
 /* The calibration that the options ask for, or the best one for the part; *ret_given is false for
- * none, also where there is no part (hw NULL). */
+ * none, also where there is no part (hw NULL). With --engine it is that of the engine's profile; a
+ * calibration that was asked for by name then times the operators it has fits for. */
 llmperf_status common_load_calib(const common_arguments *arguments, const llmperf_hw *hw,
                                  llmperf_calib *ret_calib, bool *ret_given, llmperf_error *error);
 

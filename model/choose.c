@@ -56,7 +56,7 @@ static double unlikeness(const llmperf_hw *a, const llmperf_hw *b)
 }
 
 /* Below 0: nothing carries over. Parts of one architecture are nearer than any other. */
-static double distance_of(const llmperf_hw *from, const llmperf_hw *to, bool *ret_kin)
+double hw_distance(const llmperf_hw *from, const llmperf_hw *to, bool *ret_kin)
 {
     double a = generation_of(from), b = generation_of(to);
     *ret_kin = from->architecture[0] && strcasecmp(from->architecture, to->architecture) == 0;
@@ -186,7 +186,7 @@ static bool visit(const char *name, const char *path, void *context)
             return true;
         if (!load_other(c, one.hw))
             return true;
-        one.distance = distance_of(c->other, c->hw, &one.kin);
+        one.distance = hw_distance(c->other, c->hw, &one.kin);
         if (one.distance < 0)
             return true;
     }
@@ -224,7 +224,7 @@ void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, c
     calib->borrowed = spread_at(FARTHEST);
     chooser c = {.paths = paths, .hw = hw, .other = malloc(sizeof *c.other)};
     if (c.other && load_other(&c, calib->hw)) {
-        double distance = distance_of(c.other, hw, &kin);
+        double distance = hw_distance(c.other, hw, &kin);
         if (distance >= 0)
             calib->borrowed = spread_at(distance);
     }

@@ -1321,7 +1321,17 @@ typedef struct op_sums {
     summand what;
     double total[LLMPERF_OP_COUNT], launches[LLMPERF_OP_COUNT], each[LLMPERF_OP_COUNT];
     bool mixed[LLMPERF_OP_COUNT];
+    double host_s, steps, sequences; /* of an engine profile; sequences summed over the steps */
 } op_sums;
+
+static void sum_host(op_sums *s, const llmperf_segment *segments, int segment_count, double times,
+                     double ops_s, double launch_s)
+{
+    s->host_s += times * host_time(s->e->c, segments, segment_count, ops_s, launch_s);
+    s->steps += times;
+    for (int i = 0; i < segment_count; i++)
+        s->sequences += times * (double)segments[i].sequences;
+}
 
 static void sum_step(const llmperf_segment *segments, int segment_count, double times,
                      void *context)
@@ -1334,18 +1344,57 @@ static void sum_step(const llmperf_segment *segments, int segment_count, double 
         return;
     }
     int count = llmperf_emit(c, segments, segment_count, ops);
+    double ops_s = 0, launch_s = 0;
     for (int i = 0; i < count; i++) {
         const llmperf_op *op = &ops[i];
+        llmperf_time time = {0};
         double each = s->what == SUM_FLOP    ? op->flop
                       : s->what == SUM_BYTES ? op->bytes
-                                             : llmperf_time_op(op, c->hw, c->calib, NULL, NULL);
+                                             : llmperf_time_op(op, c->hw, c->calib, &time, NULL);
         double launches = op->repeat * times;
+        ops_s += op->repeat * time.time_s;
+        if (op->kind != LLMPERF_KIND_COLLECTIVE)
+            launch_s += op->repeat * time.launch_s;
         s->mixed[op->id] |= s->launches[op->id] > 0 && s->each[op->id] != each;
         s->each[op->id] = each;
         s->launches[op->id] += launches;
         s->total[op->id] += launches * each;
     }
+    if (s->what == SUM_TIME)
+        sum_host(s, segments, segment_count, times, ops_s, launch_s);
     free(ops);
+}
+
+/* What the engine's host adds, as a term of its own. */
+static void host_term(op_sums *s)
+{
+    const llmperf_calib *calib = s->e->c->calib;
+    char steps[LLMPERF_DOUBLE_TEXT_MAX], step[LLMPERF_DOUBLE_TEXT_MAX];
+    char layers[LLMPERF_DOUBLE_TEXT_MAX], layer[LLMPERF_DOUBLE_TEXT_MAX];
+    char sequences[LLMPERF_DOUBLE_TEXT_MAX], sequence[LLMPERF_DOUBLE_TEXT_MAX];
+    if (!calib || !(s->host_s > 0))
+        return;
+    const llmperf_host *host = &calib->host;
+    double layer_count = (double)llmperf_model_layers(s->e->c->model);
+    llmperf_explain_line *term = &s->e->x->terms[s->e->x->term_count++];
+    fill_line(s->e, term, "host", NULL, LLMPERF_UNIT_S, s->host_s);
+    llmperf_note(&s->e->x->notes,
+                 "host: what %s takes beside the operators, per step, per layer "
+                 "and per sequence (engine profile, docs/engines.md)",
+                 host->engine);
+    double plain =
+        s->steps * (host->step_s + host->layer_s * layer_count) + host->sequence_s * s->sequences;
+    if (!(fabs(plain / s->host_s - 1) < 1e-9)) /* launches counted by the operators' fits */
+        return;
+    put_text(term->formula, sizeof term->formula,
+             "steps (step_s + layers layer_s) + sequences sequence_s");
+    put_text(term->numbers, sizeof term->numbers, "%s * (%s + %s * %s) + %s * %s",
+             llmperf_format_double(s->steps, steps), llmperf_format_double(host->step_s, step),
+             llmperf_format_double(layer_count, layers),
+             llmperf_format_double(host->layer_s, layer),
+             llmperf_format_double(s->sequences, sequences),
+             llmperf_format_double(host->sequence_s, sequence));
+    term->evaluated = plain;
 }
 
 static int by_value(const void *a, const void *b)
@@ -1373,6 +1422,7 @@ static void close_op_sums(op_sums *s, double value, const char *rule)
                  llmperf_format_double(s->each[i], each));
         term->evaluated = s->launches[i] * s->each[i];
     }
+    host_term(s);
     qsort(x->terms, (size_t)x->term_count, sizeof *x->terms, by_value);
     x->is_sum = true;
     fill_rule(s->e, value, rule);
@@ -1592,8 +1642,14 @@ static void explain_share_link(explainer *e)
 }
 static void explain_share_host(explainer *e)
 {
+    if (e->c->calib && e->c->calib->host.engine[0]) {
+        share(e, "host of the engine, beside the operators", e->p->decode.total.host_s,
+              e->p->share.host);
+        return;
+    }
     fill_result(e, "0", e->p->share.host);
-    llmperf_note(&e->x->notes, "host time is part of an engine profile; there is none here");
+    llmperf_note(&e->x->notes, "host time is part of an engine profile (--engine); there is none "
+                               "here");
 }
 
 /* ---- compute-bound batch --------------------------------------------------------------------- */

@@ -14,7 +14,9 @@ llmperf_dtype vector_dtype_of(const llmperf_hw *hw);
 /* What the operators of one predicted time add up to, per calibration entry. */
 typedef struct interval_sum {
     double time_s;
-    double bound_s;                                                /* of operators without a fit */
+    double launch_s; /* but for collectives */
+    double residual; /* standard deviation of log(time) of the whole: an engine profile's */
+    double bound_s;  /* of operators without a fit */
     double vector[LLMPERF_CALIB_ENTRIES_MAX][LLMPERF_PARAM_COUNT]; /* sum of t d(log t)/dp */
     double linear[LLMPERF_CALIB_ENTRIES_MAX], square[LLMPERF_CALIB_ENTRIES_MAX]; /* of t, t^2 */
 } interval_sum;
@@ -24,8 +26,23 @@ void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op
 llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib, double confidence,
                              double spread);
 
+/* Adds the host's part of `times` equal steps, to what was added since `before`. */
+void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_case *c,
+                       const llmperf_segment *segments, int segment_count, double times);
+
 /* z with P(|N(0,1)| < z) = confidence. */
 double normal_quantile(double confidence);
+
+/* ---- engine profiles (engine.c) --------------------------------------------------------------------- */
+
+/* What the host adds to a step whose operators take ops_s, launch_s of it launches (collectives
+ * apart); 0 without a profile. */
+double host_time(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+                 double ops_s, double launch_s);
+
+/* How far one part is from another (choose.c); below 0: nothing carries over. ret_kin: of one
+ * architecture. */
+double hw_distance(const llmperf_hw *from, const llmperf_hw *to, bool *ret_kin);
 
 /* ---- layer kinds: what a layer is made of (layers.c) -------------------------------------------- */
 

@@ -6,6 +6,7 @@
  *   - repeats of one shape share one residual; shapes of a fit correlate with its rho;
  *   - fits of different kinds are independent;
  *   - what borrowing from another part adds is one error for all of them;
+ *   - an engine profile's residual is one error of the whole step;
  *   - operators without a fit stay bounds: they may take up to `spread` times longer.
  */
 #include <math.h>
@@ -21,6 +22,8 @@ void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op
     double t = op->repeat * times * time.time_s;
     bool fitted = false;
     sum->time_s += t;
+    if (op->kind != LLMPERF_KIND_COLLECTIVE)
+        sum->launch_s += op->repeat * times * time.launch_s;
     for (int i = 0; i < gradient.count; i++) {
         uint8_t entry = gradient.entry[i];
         if (entry == LLMPERF_CALIB_NO_ENTRY)
@@ -35,6 +38,14 @@ void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op
     }
     if (!fitted)
         sum->bound_s += t;
+}
+
+void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_case *c,
+                       const llmperf_segment *segments, int segment_count, double times)
+{
+    double ops_s = (sum->time_s - before->time_s) / times;
+    double launch_s = (sum->launch_s - before->launch_s) / times;
+    sum->time_s += times * host_time(c, segments, segment_count, ops_s, launch_s);
 }
 
 /* z with P(|N(0,1)| < z) = confidence, by bisection of the error function. */
@@ -68,7 +79,8 @@ llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib
         variance += fmax(parameters, 0) + residual;
     }
     double fitted = sum->time_s - sum->bound_s, lent = calib->borrowed * fitted;
-    variance += lent * lent;
+    double whole = sum->residual * fitted;
+    variance += lent * lent + whole * whole;
     double s = fitted > 0 ? sqrt(variance) / fitted : 0;
     double factor = exp(normal_quantile(confidence) * s);
     return (llmperf_estimate){

@@ -88,6 +88,7 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "head_s",
     "tall_tiles",
     "query_item_s",
+    "unpack",
 };
 
 bool llmperf_op_is_experts(const llmperf_op *op)

@@ -231,6 +231,7 @@ static int step_add(const llmperf_case *c, const llmperf_segment *segments, int 
                     double times, llmperf_op *ops, llmperf_time *ret_times, llmperf_total *sum)
 {
     int count = llmperf_emit(c, segments, segment_count, ops);
+    const double before_s = sum->time_s, launched_s = sum->launch_s;
     for (int i = 0; i < count; i++) {
         llmperf_time one;
         llmperf_time *t = ret_times ? &ret_times[i] : &one;
@@ -242,6 +243,14 @@ static int step_add(const llmperf_case *c, const llmperf_segment *segments, int 
                 memset(t, 0, sizeof *t);
             llmperf_total_add(sum, &ops[i], NULL, times);
         }
+    }
+    if (c->calib && c->calib->host.engine[0]) {
+        double ops_s = (sum->time_s - before_s) / times;
+        double host_s = times * host_time(c, segments, segment_count, ops_s,
+                                          (sum->launch_s - launched_s) / times);
+        sum->host_s += host_s;
+        sum->time_s += host_s;
+        sum->bound_s[LLMPERF_BOUND_LAUNCH] += host_s;
     }
     return count;
 }

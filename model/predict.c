@@ -62,9 +62,11 @@ static void collect_step(const llmperf_segment *segments, int segment_count, dou
 {
     step_collector *k = context;
     llmperf_op ops[LLMPERF_OPS_MAX];
+    const interval_sum before = {.time_s = k->sum.time_s, .launch_s = k->sum.launch_s};
     int count = llmperf_emit(k->c, segments, segment_count, ops);
     for (int i = 0; i < count; i++)
         interval_add(&k->sum, k->c, &ops[i], times);
+    interval_add_host(&k->sum, &before, k->c, segments, segment_count, times);
 }
 
 llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *ops, int count)
@@ -75,7 +77,7 @@ llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *o
             time_s += ops[i].repeat * llmperf_time_op(&ops[i], c->hw, NULL, NULL, NULL);
         return bound_of_time(time_s, spread);
     }
-    interval_sum sum = {0};
+    interval_sum sum = {.residual = c->calib->host.decode_residual};
     for (int i = 0; i < count; i++)
         interval_add(&sum, c, &ops[i], 1);
     return interval_of(&sum, c->calib, c->workload.confidence, spread);
@@ -93,7 +95,7 @@ static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, do
     double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP);
     if (!c->calib)
         return bound_of_time(time_s, spread);
-    step_collector k = {.c = c};
+    step_collector k = {.c = c, .sum.residual = c->calib->host.decode_residual};
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
     collect_step(&segment, 1, 1, &k);
     return interval_of(&k.sum, c->calib, c->workload.confidence, spread);
@@ -104,7 +106,7 @@ static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, d
     double spread = llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP);
     if (!c->calib)
         return bound_of_time(time_s, spread);
-    step_collector k = {.c = c};
+    step_collector k = {.c = c, .sum.residual = c->calib->host.prefill_residual};
     llmperf_prefill_steps(c, batch, c->workload.chunk, collect_step, &k);
     return interval_of(&k.sum, c->calib, c->workload.confidence, spread);
 }
@@ -144,7 +146,7 @@ static void predict_decode(const llmperf_case *c, llmperf_prediction *p)
         .other = total->group_s[LLMPERF_GROUP_OTHER] / step,
         .launch = total->launch_s / step,
         .link = total->link_s / step,
-        .host = 0,
+        .host = total->host_s / step,
     };
     double steps = (double)(w->generate - 1);
     p->e2e_s = (llmperf_estimate){
@@ -310,6 +312,20 @@ void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_
     *ret_point = point;
 }
 
+/* What the user should know of an engine profile. */
+static void note_engine(const llmperf_case *c, llmperf_notes *notes)
+{
+    const llmperf_host *host = &c->calib->host;
+    if (strcmp(c->calib->name, host->engine) != 0)
+        llmperf_note(notes, "kernels of the calibration, host time of the engine profile: %s",
+                     c->calib->name);
+    if (c->calib->borrowed > 0)
+        llmperf_note(notes,
+                     "no runs of %s on %s are known: its profile is the mean of like parts, the "
+                     "nearest %s, the intervals widened by %.0f %%",
+                     host->engine, c->hw->name, c->calib->hw, 100 * c->calib->borrowed);
+}
+
 /* What the user should know of the calibration: where it comes from, what it has no fit for.
  * Returns the share of a decode step that it does not time. */
 static double note_calibration(const llmperf_case *c, llmperf_notes *notes, bool *ret_times_links)
@@ -338,6 +354,10 @@ static double note_calibration(const llmperf_case *c, llmperf_notes *notes, bool
                      llmperf_kind_name((llmperf_op_kind)ops[i].kind));
         }
         kind[ops[i].kind] = true;
+    }
+    if (c->calib->host.engine[0]) {
+        note_engine(c, notes);
+        return 0;
     }
     if (c->calib->borrowed > 0)
         llmperf_note(notes,
@@ -410,10 +430,12 @@ void llmperf_not_modelled(const llmperf_case *c, llmperf_notes *ret_notes)
     if (!c->calib)
         llmperf_note(ret_notes, "kernel efficiency, launch and host time (no calibration: times "
                                 "are bounds)");
-    else
+    else if (!c->calib->host.engine[0])
         llmperf_note(ret_notes, "host time of an engine, gaps between kernels (the calibration "
-                                "times operators alone)");
-    llmperf_note(ret_notes, "sampling, tokenisation and the serving layer");
+                                "times operators alone; --engine adds them)");
+    llmperf_note(ret_notes, c->calib && c->calib->host.engine[0]
+                                ? "the serving layer"
+                                : "sampling, tokenisation and the serving layer");
     llmperf_note(ret_notes, "mixed prefill and decode steps, queueing");
     if (c->model->not_counted[0])
         llmperf_note(ret_notes, "%s", c->model->not_counted);

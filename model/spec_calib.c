@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doc.h"
+#include "doc_reader.h"
 #include "internal.h"
 
 static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device",
@@ -48,68 +48,15 @@ static const struct {
 
 enum { QUALITY_COUNT = sizeof QUALITY / sizeof *QUALITY };
 
-typedef struct calib_reader {
-    const doc *document;
-    llmperf_error *error;
-    llmperf_status status;
-} calib_reader;
-
-/* Remembers the first failure; every fault of the file is still reported. */
-static bool done(calib_reader *r, llmperf_status status)
-{
-    if (status != LLMPERF_OK && r->status == LLMPERF_OK)
-        r->status = status;
-    return status == LLMPERF_OK;
-}
-
-static bool is_kind(calib_reader *r, const doc_node *node, doc_kind kind, const char *example)
-{
-    char described[128];
-    return node->kind == kind ||
-           done(r, doc_fail(r->document, node, r->error, "%s is %s; %s such as %s is allowed",
-                            node->key ? node->key : "the file",
-                            doc_describe(node, described, sizeof described),
-                            kind == DOC_MAP ? "a map" : "a list", example));
-}
-
-static void read_text(calib_reader *r, doc_node *map, const char *key, char *buffer, size_t size)
-{
-    doc_node *node = doc_get(map, key);
-    if (node)
-        done(r, doc_text(r->document, node, buffer, size, r->error));
-}
-
-static void read_double(calib_reader *r, doc_node *map, const char *key, double least, double most,
-                        double *ret_value)
-{
-    doc_node *node = doc_get(map, key);
-    if (node)
-        done(r, doc_double(r->document, node, least, most, ret_value, r->error));
-}
-
-static void read_bool(calib_reader *r, doc_node *map, const char *key, bool *ret_value)
-{
-    doc_node *node = doc_get(map, key);
-    if (node)
-        done(r, doc_bool(r->document, node, ret_value, r->error));
-}
-
-static void read_count(calib_reader *r, doc_node *map, const char *key, int64_t *ret_value)
-{
-    doc_node *node = doc_get(map, key);
-    if (node)
-        done(r, doc_int64(r->document, node, 0, INT64_C(1) << 53, ret_value, r->error));
-}
-
 /* ---- the key of a fit ------------------------------------------------------------------------------ */
 
 /* Index of a word; -1 after a fault. */
-static int read_word(calib_reader *r, doc_node *node, const char *(*name)(int), int count)
+static int read_word(doc_reader *r, doc_node *node, const char *(*name)(int), int count)
 {
     const char *words[LLMPERF_PARAM_COUNT + LLMPERF_DTYPE_COUNT + 1];
     char text[64] = "";
     int known = 0;
-    if (!done(r, doc_text(r->document, node, text, sizeof text, r->error)))
+    if (!reader_done(r, doc_text(r->document, node, text, sizeof text, r->error)))
         return -1;
     for (int i = 0; i < count; i++) {
         const char *word = name(i);
@@ -121,9 +68,9 @@ static int read_word(calib_reader *r, doc_node *node, const char *(*name)(int), 
     }
     words[known] = NULL;
     const char *near = llmperf_nearest(text, words);
-    done(r, doc_fail(r->document, node, r->error, "%s '%s' is not known%s%s%s",
-                     node->key ? node->key : "name", text, near ? "; did you mean '" : "",
-                     near ? near : "", near ? "'?" : ""));
+    reader_done(r, doc_fail(r->document, node, r->error, "%s '%s' is not known%s%s%s",
+                            node->key ? node->key : "name", text, near ? "; did you mean '" : "",
+                            near ? near : "", near ? "'?" : ""));
     return -1;
 }
 
@@ -152,7 +99,7 @@ static const char *dtype_word(int i)
     return i > 0 ? llmperf_dtype_name((llmperf_dtype)i) : NULL;
 }
 
-static void read_key_word(calib_reader *r, doc_node *map, const char *key, const char *(*name)(int),
+static void read_key_word(doc_reader *r, doc_node *map, const char *key, const char *(*name)(int),
                           int count, uint8_t *ret_value)
 {
     doc_node *node = doc_get(map, key);
@@ -161,30 +108,30 @@ static void read_key_word(calib_reader *r, doc_node *map, const char *key, const
         *ret_value = (uint8_t)at;
 }
 
-static void read_key(calib_reader *r, doc_node *map, llmperf_calib_key *key)
+static void read_key(doc_reader *r, doc_node *map, llmperf_calib_key *key)
 {
     bool gemv = false, experts = false;
     if (!doc_get(map, "kind"))
-        done(r,
-             doc_fail(r->document, map, r->error,
-                      "kind is missing; gemm, attention, elementwise, gather, scan or collective "
-                      "is required"));
+        reader_done(
+            r, doc_fail(r->document, map, r->error,
+                        "kind is missing; gemm, attention, elementwise, gather, scan or collective "
+                        "is required"));
     read_key_word(r, map, "kind", kind_word, LLMPERF_KIND_COUNT, &key->kind);
     read_key_word(r, map, "regime", regime_word, LLMPERF_REGIME_COUNT, &key->regime);
     read_key_word(r, map, "dtype", dtype_word, LLMPERF_DTYPE_COUNT, &key->dtype);
     read_key_word(r, map, "stored", dtype_word, LLMPERF_DTYPE_COUNT, &key->stored);
     read_key_word(r, map, "collective", collective_word, 3, &key->collective);
-    read_bool(r, map, "gemv", &gemv);
+    reader_bool(r, map, "gemv", &gemv);
     key->gemv = gemv;
-    read_bool(r, map, "experts", &experts);
+    reader_bool(r, map, "experts", &experts);
     key->experts = experts;
     read_key_word(r, map, "heads", heads_word, LLMPERF_HEADS_COUNT, &key->heads);
-    read_count(r, map, "devices", &key->devices);
+    reader_count(r, map, "devices", &key->devices);
 }
 
 /* ---- parameters and their covariance ---------------------------------------------------------------- */
 
-static void read_param(calib_reader *r, doc_node *node, llmperf_calib_entry *e)
+static void read_param(doc_reader *r, doc_node *node, llmperf_calib_entry *e)
 {
     llmperf_param param = llmperf_param_parse(node->key);
     node->used = true;
@@ -193,9 +140,10 @@ static void read_param(calib_reader *r, doc_node *node, llmperf_calib_entry *e)
         for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
             words[i] = param_word(i);
         const char *near = llmperf_nearest(node->key, words);
-        done(r, doc_fail_at_key(r->document, node, r->error, "parameter '%s' is not known%s%s%s",
-                                node->key, near ? "; did you mean '" : "", near ? near : "",
-                                near ? "'?" : ""));
+        reader_done(r, doc_fail_at_key(r->document, node, r->error,
+                                       "parameter '%s' is not known%s%s%s", node->key,
+                                       near ? "; did you mean '" : "", near ? near : "",
+                                       near ? "'?" : ""));
         return;
     }
     llmperf_param_range range = llmperf_param_limits(param);
@@ -203,29 +151,30 @@ static void read_param(calib_reader *r, doc_node *node, llmperf_calib_entry *e)
         e->param[param] = INFINITY;
         return;
     }
-    done(r, doc_double(r->document, node, range.above ? DBL_MIN : range.least,
-                       isinf(range.most) ? DBL_MAX : range.most, &e->param[param], r->error));
+    reader_done(r,
+                doc_double(r->document, node, range.above ? DBL_MIN : range.least,
+                           isinf(range.most) ? DBL_MAX : range.most, &e->param[param], r->error));
 }
 
 /* The fitted parameters in the order of the file. Returns their number. */
-static int read_fitted(calib_reader *r, doc_node *list, llmperf_calib_entry *e,
+static int read_fitted(doc_reader *r, doc_node *list, llmperf_calib_entry *e,
                        int order[LLMPERF_PARAM_COUNT])
 {
     int count = 0;
-    if (!is_kind(r, list, DOC_SEQ, "[compute_efficiency, launch_s]"))
+    if (!reader_is_kind(r, list, DOC_SEQ, "[compute_efficiency, launch_s]"))
         return 0;
     for (doc_node *node = list->first; node; node = node->next) {
         int param = read_word(r, node, param_word, LLMPERF_PARAM_COUNT);
         if (param < 0)
             continue;
         if (e->fitted & 1u << param) {
-            done(r, doc_fail(r->document, node, r->error, "%s stands here twice; once is allowed",
-                             param_word(param)));
+            reader_done(r, doc_fail(r->document, node, r->error,
+                                    "%s stands here twice; once is allowed", param_word(param)));
             continue;
         }
         if (isinf(e->param[param])) {
-            done(r, doc_fail(r->document, node, r->error, "%s is max and cannot be fitted",
-                             param_word(param)));
+            reader_done(r, doc_fail(r->document, node, r->error, "%s is max and cannot be fitted",
+                                    param_word(param)));
             continue;
         }
         e->fitted |= 1u << param;
@@ -248,80 +197,83 @@ static bool is_covariance(const llmperf_calib_entry *e, const int *order, int co
     return true;
 }
 
-static void read_covariance(calib_reader *r, doc_node *list, llmperf_calib_entry *e,
-                            const int *order, int count)
+static void read_covariance(doc_reader *r, doc_node *list, llmperf_calib_entry *e, const int *order,
+                            int count)
 {
     int row = 0;
-    if (!is_kind(r, list, DOC_SEQ, "a row of numbers for each fitted parameter"))
+    if (!reader_is_kind(r, list, DOC_SEQ, "a row of numbers for each fitted parameter"))
         return;
     bool complete = list->count == (size_t)count;
     for (doc_node *line = list->first; line && complete; line = line->next, row++) {
         int column = 0;
-        if (!is_kind(r, line, DOC_SEQ, "[1e-4, 2e-12]"))
+        if (!reader_is_kind(r, line, DOC_SEQ, "[1e-4, 2e-12]"))
             return;
         complete = line->count == (size_t)count;
         for (doc_node *node = line->first; node && complete; node = node->next, column++)
-            if (!done(r, doc_double(r->document, node, -DBL_MAX, DBL_MAX,
-                                    &e->covariance[order[row]][order[column]], r->error)))
+            if (!reader_done(r, doc_double(r->document, node, -DBL_MAX, DBL_MAX,
+                                           &e->covariance[order[row]][order[column]], r->error)))
                 return;
     }
     if (!complete)
-        done(r,
-             doc_fail(r->document, list, r->error,
-                      "covariance is not square; %d rows of %d numbers are allowed, one for each "
-                      "fitted parameter",
-                      count, count));
+        reader_done(
+            r, doc_fail(r->document, list, r->error,
+                        "covariance is not square; %d rows of %d numbers are allowed, one for each "
+                        "fitted parameter",
+                        count, count));
     else if (!is_covariance(e, order, count))
-        done(r, doc_fail(r->document, list, r->error,
-                         "covariance is none: it must be symmetric, with variances from 0 and "
-                         "correlations from -1 to 1"));
+        reader_done(r,
+                    doc_fail(r->document, list, r->error,
+                             "covariance is none: it must be symmetric, with variances from 0 and "
+                             "correlations from -1 to 1"));
 }
 
 /* For people; what counts is the covariance, with which it must agree. */
-static void check_standard_error(calib_reader *r, doc_node *map, const llmperf_calib_entry *e)
+static void check_standard_error(doc_reader *r, doc_node *map, const llmperf_calib_entry *e)
 {
-    if (!is_kind(r, map, DOC_MAP, "{launch_s: 1e-7}"))
+    if (!reader_is_kind(r, map, DOC_MAP, "{launch_s: 1e-7}"))
         return;
     for (doc_node *node = map->first; node; node = node->next) {
         llmperf_param param = llmperf_param_parse(node->key);
         double value = 0;
         node->used = true;
         if (param == LLMPERF_PARAM_COUNT || !(e->fitted & 1u << param)) {
-            done(r, doc_fail_at_key(r->document, node, r->error,
-                                    "'%s' is no fitted parameter; those of 'fitted' are allowed",
-                                    node->key));
+            reader_done(
+                r, doc_fail_at_key(r->document, node, r->error,
+                                   "'%s' is no fitted parameter; those of 'fitted' are allowed",
+                                   node->key));
             continue;
         }
-        if (!done(r, doc_double(r->document, node, 0, DBL_MAX, &value, r->error)))
+        if (!reader_done(r, doc_double(r->document, node, 0, DBL_MAX, &value, r->error)))
             continue;
         double error = sqrt(e->covariance[param][param]);
         if (r->status == LLMPERF_OK && fabs(value - error) > 1e-6 * fabs(error))
-            done(r, doc_fail(r->document, node, r->error,
-                             "standard_error of %s is %g, the covariance says %g; they must agree",
-                             node->key, value, error));
+            reader_done(
+                r, doc_fail(r->document, node, r->error,
+                            "standard_error of %s is %g, the covariance says %g; they must agree",
+                            node->key, value, error));
     }
 }
 
-static void read_params(calib_reader *r, doc_node *map, llmperf_calib_entry *e)
+static void read_params(doc_reader *r, doc_node *map, llmperf_calib_entry *e)
 {
     int order[LLMPERF_PARAM_COUNT], count = 0;
     doc_node *params = doc_get(map, "parameters"), *fitted = doc_get(map, "fitted");
     doc_node *covariance = doc_get(map, "covariance"), *errors = doc_get(map, "standard_error");
     if (!params)
-        done(r, doc_fail(r->document, map, r->error,
-                         "parameters is missing; it is required, for "
-                         "example {compute_efficiency: 0.8}"));
-    else if (is_kind(r, params, DOC_MAP, "{compute_efficiency: 0.8}"))
+        reader_done(r, doc_fail(r->document, map, r->error,
+                                "parameters is missing; it is required, for "
+                                "example {compute_efficiency: 0.8}"));
+    else if (reader_is_kind(r, params, DOC_MAP, "{compute_efficiency: 0.8}"))
         for (doc_node *node = params->first; node; node = node->next)
             read_param(r, node, e);
     if (fitted)
         count = read_fitted(r, fitted, e, order);
     if (fitted && !covariance)
-        done(r, doc_fail(r->document, fitted, r->error,
-                         "covariance is missing; fitted parameters have one"));
+        reader_done(r, doc_fail(r->document, fitted, r->error,
+                                "covariance is missing; fitted parameters have one"));
     if (covariance && !fitted)
-        done(r, doc_fail(r->document, covariance, r->error,
-                         "fitted is missing; it names the rows of the covariance"));
+        reader_done(r, doc_fail(r->document, covariance, r->error,
+                                "fitted is missing; it names the rows of the covariance"));
     if (fitted && covariance && count > 0)
         read_covariance(r, covariance, e, order, count);
     if (errors)
@@ -330,23 +282,23 @@ static void read_params(calib_reader *r, doc_node *map, llmperf_calib_entry *e)
 
 /* ---- quality --------------------------------------------------------------------------------------- */
 
-static void read_quality(calib_reader *r, doc_node *map, llmperf_calib_quality *q)
+static void read_quality(doc_reader *r, doc_node *map, llmperf_calib_quality *q)
 {
     const char *words[QUALITY_COUNT + 1] = {0};
-    if (!is_kind(r, map, DOC_MAP, "{samples: 100}"))
+    if (!reader_is_kind(r, map, DOC_MAP, "{samples: 100}"))
         return;
     for (int i = 0; i < QUALITY_COUNT; i++) {
         void *field = (char *)q + QUALITY[i].offset;
         words[i] = QUALITY[i].key;
         if (QUALITY[i].is_count)
-            read_count(r, map, QUALITY[i].key, field);
+            reader_count(r, map, QUALITY[i].key, field);
         else
-            read_double(r, map, QUALITY[i].key, QUALITY[i].least, QUALITY[i].most, field);
+            reader_double(r, map, QUALITY[i].key, QUALITY[i].least, QUALITY[i].most, field);
     }
-    done(r, doc_refuse_unknown(r->document, map, words, r->error));
+    reader_done(r, doc_refuse_unknown(r->document, map, words, r->error));
 }
 
-static void read_pair(calib_reader *r, doc_node *map, const char *key, double *ret_least,
+static void read_pair(doc_reader *r, doc_node *map, const char *key, double *ret_least,
                       double *ret_most)
 {
     doc_node *node = doc_get(map, key);
@@ -354,108 +306,102 @@ static void read_pair(calib_reader *r, doc_node *map, const char *key, double *r
     if (!node)
         return;
     bool two = node->kind == DOC_SEQ && node->count == 2;
-    if (two && done(r, doc_double(r->document, node->first, 0, DBL_MAX, &pair[0], r->error)) &&
-        done(r, doc_double(r->document, node->first->next, 0, DBL_MAX, &pair[1], r->error))) {
+    if (two &&
+        reader_done(r, doc_double(r->document, node->first, 0, DBL_MAX, &pair[0], r->error)) &&
+        reader_done(r,
+                    doc_double(r->document, node->first->next, 0, DBL_MAX, &pair[1], r->error))) {
         if (pair[0] > pair[1])
             two = false;
         *ret_least = pair[0];
         *ret_most = pair[1];
     }
     if (!two)
-        done(r, doc_fail(r->document, node, r->error, "%s is no range; [least, most] is allowed",
-                         key));
+        reader_done(r, doc_fail(r->document, node, r->error,
+                                "%s is no range; [least, most] is allowed", key));
 }
 
-static void read_range(calib_reader *r, doc_node *map, llmperf_calib_quality *q)
+static void read_range(doc_reader *r, doc_node *map, llmperf_calib_quality *q)
 {
-    if (!is_kind(r, map, DOC_MAP, "{time_s: [1e-6, 1e-3]}"))
+    if (!reader_is_kind(r, map, DOC_MAP, "{time_s: [1e-6, 1e-3]}"))
         return;
     read_pair(r, map, "flop", &q->flop_least, &q->flop_most);
     read_pair(r, map, "bytes", &q->bytes_least, &q->bytes_most);
     read_pair(r, map, "time_s", &q->time_least_s, &q->time_most_s);
-    done(r, doc_refuse_unknown(r->document, map, RANGE_KEYS, r->error));
+    reader_done(r, doc_refuse_unknown(r->document, map, RANGE_KEYS, r->error));
 }
 
 /* ---- the file -------------------------------------------------------------------------------------- */
 
-static void read_fit(calib_reader *r, doc_node *map, llmperf_calib *calib)
+static void read_fit(doc_reader *r, doc_node *map, llmperf_calib *calib)
 {
     llmperf_calib_entry e = {0};
     llmperf_error own = {0};
     char what[96];
-    if (!is_kind(r, map, DOC_MAP, "{kind: gemm, dtype: bf16, parameters: {}}"))
+    if (!reader_is_kind(r, map, DOC_MAP, "{kind: gemm, dtype: bf16, parameters: {}}"))
         return;
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
         e.param[i] = llmperf_param_neutral((llmperf_param)i);
     llmperf_status before = r->status;
     r->status = LLMPERF_OK;
     read_key(r, map, &e.key);
-    read_text(r, map, "library", e.library, sizeof e.library);
-    read_text(r, map, "version", e.version, sizeof e.version);
+    reader_text(r, map, "library", e.library, sizeof e.library);
+    reader_text(r, map, "version", e.version, sizeof e.version);
     read_params(r, map, &e);
-    read_double(r, map, "residual", 0, 100, &e.residual);
-    read_double(r, map, "correlation", 0, 1, &e.correlation);
-    read_text(r, map, "remarks", e.remarks, sizeof e.remarks);
+    reader_double(r, map, "residual", 0, 100, &e.residual);
+    reader_double(r, map, "correlation", 0, 1, &e.correlation);
+    reader_text(r, map, "remarks", e.remarks, sizeof e.remarks);
     doc_node *quality = doc_get(map, "quality"), *range = doc_get(map, "range");
     if (quality)
         read_quality(r, quality, &e.quality);
     if (range)
         read_range(r, range, &e.quality);
-    done(r, doc_refuse_unknown(r->document, map, FIT_KEYS, r->error));
+    reader_done(r, doc_refuse_unknown(r->document, map, FIT_KEYS, r->error));
     bool twice = false;
     for (int i = 0; i < calib->entry_count && r->status == LLMPERF_OK; i++)
         twice |= llmperf_calib_same_key(&calib->entry[i].key, &e.key);
     if (twice)
-        done(r, doc_fail(r->document, map, r->error, "a second fit for %s; one is allowed",
-                         llmperf_calib_describe(&e.key, what, sizeof what)));
+        reader_done(r, doc_fail(r->document, map, r->error, "a second fit for %s; one is allowed",
+                                llmperf_calib_describe(&e.key, what, sizeof what)));
     else if (r->status == LLMPERF_OK && llmperf_calib_add(calib, &e, &own) != LLMPERF_OK)
-        done(r, doc_fail(r->document, map, r->error, "%s", own.text));
+        reader_done(r, doc_fail(r->document, map, r->error, "%s", own.text));
     if (before != LLMPERF_OK)
         r->status = before;
 }
 
-static void read_calib(calib_reader *r, doc_node *root, llmperf_calib *calib)
+static void read_calib(doc_reader *r, doc_node *root, llmperf_calib *calib)
 {
-    int64_t schema = 0;
-    if (!is_kind(r, root, DOC_MAP, "schema: 1"))
+    if (!reader_is_kind(r, root, DOC_MAP, "schema: 1"))
         return;
-    doc_node *node = doc_get(root, "schema");
-    if (!node)
-        done(r, doc_fail(r->document, root, r->error,
-                         "schema is missing; %d is required: is this a calibration?",
-                         LLMPERF_CALIB_SCHEMA));
-    else if (done(r, doc_int64(r->document, node, 1, INT32_MAX, &schema, r->error)) &&
-             schema != LLMPERF_CALIB_SCHEMA)
-        done(r, doc_fail(r->document, node, r->error, "schema is %lld; this version reads %d",
-                         (long long)schema, LLMPERF_CALIB_SCHEMA));
-    read_text(r, root, "name", calib->name, sizeof calib->name);
-    read_text(r, root, "hardware", calib->hw, sizeof calib->hw);
-    read_text(r, root, "device", calib->device, sizeof calib->device);
-    read_text(r, root, "library", calib->library, sizeof calib->library);
-    read_text(r, root, "backend", calib->backend, sizeof calib->backend);
-    read_text(r, root, "date", calib->date, sizeof calib->date);
-    read_text(r, root, "digest", calib->digest, sizeof calib->digest);
-    read_count(r, root, "samples", &calib->samples);
+    reader_schema(r, root, LLMPERF_CALIB_SCHEMA, "a calibration");
+    reader_text(r, root, "name", calib->name, sizeof calib->name);
+    reader_text(r, root, "hardware", calib->hw, sizeof calib->hw);
+    reader_text(r, root, "device", calib->device, sizeof calib->device);
+    reader_text(r, root, "library", calib->library, sizeof calib->library);
+    reader_text(r, root, "backend", calib->backend, sizeof calib->backend);
+    reader_text(r, root, "date", calib->date, sizeof calib->date);
+    reader_text(r, root, "digest", calib->digest, sizeof calib->digest);
+    reader_count(r, root, "samples", &calib->samples);
     doc_node *conditions = doc_get(root, "conditions");
-    if (conditions && is_kind(r, conditions, DOC_MAP, "{clock_hz: 1.7e9}")) {
-        read_double(r, conditions, "clock_hz", 0, 1e12, &calib->clock_hz);
-        read_double(r, conditions, "power_w", 0, 1e9, &calib->power_w);
-        read_bool(r, conditions, "throttled", &calib->throttled);
-        read_bool(r, conditions, "contended", &calib->contended);
-        done(r, doc_refuse_unknown(r->document, conditions, CONDITION_KEYS, r->error));
+    if (conditions && reader_is_kind(r, conditions, DOC_MAP, "{clock_hz: 1.7e9}")) {
+        reader_double(r, conditions, "clock_hz", 0, 1e12, &calib->clock_hz);
+        reader_double(r, conditions, "power_w", 0, 1e9, &calib->power_w);
+        reader_bool(r, conditions, "throttled", &calib->throttled);
+        reader_bool(r, conditions, "contended", &calib->contended);
+        reader_done(r, doc_refuse_unknown(r->document, conditions, CONDITION_KEYS, r->error));
     }
     doc_node *fits = doc_get(root, "fits");
     if (!fits)
-        done(r, doc_fail(r->document, root, r->error, "fits is missing; a list is required"));
-    else if (is_kind(r, fits, DOC_SEQ, "- kind: gemm"))
+        reader_done(r,
+                    doc_fail(r->document, root, r->error, "fits is missing; a list is required"));
+    else if (reader_is_kind(r, fits, DOC_SEQ, "- kind: gemm"))
         for (doc_node *fit = fits->first; fit; fit = fit->next)
             read_fit(r, fit, calib);
-    done(r, doc_refuse_unknown(r->document, root, TOP_KEYS, r->error));
+    reader_done(r, doc_refuse_unknown(r->document, root, TOP_KEYS, r->error));
 }
 
 static llmperf_status read_document(doc *document, llmperf_calib *ret_calib, llmperf_error *error)
 {
-    calib_reader r = {.document = document, .error = error};
+    doc_reader r = {.document = document, .error = error};
     llmperf_calib *calib = malloc(sizeof *calib);
     if (!calib) {
         doc_free(document);

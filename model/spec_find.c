@@ -11,6 +11,7 @@
 
 #include "doc.h"
 #include "internal.h"
+#include "llmperf/engine.h"
 
 enum { NAMES_MAX = 4096 };
 
@@ -173,6 +174,7 @@ static llmperf_status unknown(const name_list *list, const char *kind, const cha
     const char *near = llmperf_nearest(name, words);
     const char *what = strcmp(kind, "models") == 0     ? "model"
                        : strcmp(kind, "hardware") == 0 ? "hardware"
+                       : strcmp(kind, "engine") == 0   ? "engine profile"
                                                        : "calibration";
     if (strchr(name, '/')) /* it may have been meant as a path */
         return llmperf_fail(error, LLMPERF_E_IO,
@@ -236,6 +238,30 @@ llmperf_status llmperf_find_calib(const llmperf_spec_paths *paths, const char *n
                                   llmperf_error *error)
 {
     return find(paths, "calibration", name, ret_path, error);
+}
+
+/* All names, with commas: there are few engines, and nobody should have to look them up. */
+static llmperf_status unknown_engine(const llmperf_spec_paths *paths, const char *name,
+                                     llmperf_error *error)
+{
+    char names[1024] = "";
+    size_t used = 0;
+    name_list *list = list_names(paths, "engine");
+    for (int i = 0; list && i < list->count && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                 list->name[i]);
+    free_list(list);
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "no engine profile is named '%s'; %s or the path of a profile is allowed",
+                        name, names[0] ? names : "(none is shipped)");
+}
+
+llmperf_status llmperf_find_engine(const llmperf_spec_paths *paths, const char *name,
+                                   char *ret_path, llmperf_error *error)
+{
+    llmperf_status status = find(paths, "engine", name, ret_path, is_path(name) ? error : NULL);
+    return status == LLMPERF_E_USAGE && !is_path(name) ? unknown_engine(paths, name, error)
+                                                       : status;
 }
 
 /* ---- peaks that look sparse ---------------------------------------------------------------------------- */

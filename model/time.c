@@ -126,9 +126,9 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
         if (!(bits > 0 && fabs(stored_bits(op) / bits - 1) < 0.01))
             return -1;
     }
-    double own_heads = key->heads == LLMPERF_HEADS_ANY ? PLAIN
-                       : key->heads == llmperf_head_group_of(op)  ? 1
-                                                       : 0; /* borrowed */
+    double own_heads = key->heads == LLMPERF_HEADS_ANY           ? PLAIN
+                       : key->heads == llmperf_head_group_of(op) ? 1
+                                                                 : 0; /* borrowed */
     return 4 * key->experts + (key->stored ? 2 : 0) + own_heads;
 }
 
@@ -308,6 +308,7 @@ typedef struct op_shape {
     double head;    /* mean of the key and the value channels of a head; 0 = no attention */
     double padding; /* rows that fill m up to whole tiles / m */
     double tall;    /* 1 for a GEMM of more than 16 rows, the least that a tile holds */
+    double narrow;  /* 1 = weights are stored in fewer bits than the product computes in */
 } op_shape;
 
 /*
@@ -322,12 +323,20 @@ static double padding_of(double m)
     return whole / m - 1;
 }
 
+/* Bits per weight, from what all the products of the launch (experts) stream and compute. */
+static bool is_narrow(const llmperf_op *op)
+{
+    return 16 * op->m * op->weight_bytes <
+           0.99 * llmperf_dtype_bits((llmperf_dtype)op->dtype) * op->flop;
+}
+
 static op_shape shape_of(const llmperf_op *op)
 {
     op_shape s = {.depth = op->k};
     if (op->kind == LLMPERF_KIND_GEMM) {
         s.padding = padding_of(op->m);
         s.tall = op->m > 16 ? 1 : 0;
+        s.narrow = is_narrow(op);
     }
     if (op->kind == LLMPERF_KIND_ATTENTION) {
         double channels = op->head_dim + op->value_dim;
@@ -340,7 +349,7 @@ static op_shape shape_of(const llmperf_op *op)
 
 /*
  * Compute time: flop / (e_c P), times what the shape costs, times what the clock loses.
- *   c = flop / (e_c P) (1 + fill / depth) (1 + score / head) (1 + tile padding)
+ *   c = flop / (e_c P) (1 + fill / depth) (1 + score / head) (1 + tile padding) (1 + unpack narrow)
  *   compute = c (1 + settle c / (c + 1 ms))
  * Each factor is at least 1, and every product of one with flop does not fall when m, batch or
  * context grow. ret_dlog[i] (may be NULL) = d log(compute) / d parameter.
@@ -355,8 +364,9 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     double fill = 1 + param[LLMPERF_PARAM_FILL] * by_depth;
     double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
     double tile = 1 + param[LLMPERF_PARAM_TILE] * s->padding;
+    double unpack = 1 + param[LLMPERF_PARAM_UNPACK] * s->narrow;
     double c = op->flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
-               score * tile;
+               score * tile * unpack;
     double settled = c / (c + SETTLING_S); /* 0 for a short kernel, 1 for a long one */
     double settle = 1 + param[LLMPERF_PARAM_SETTLE] * settled;
     if (ret_dlog) {
@@ -367,6 +377,7 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
         ret_dlog[LLMPERF_PARAM_SCORE] = slope * by_head / score;
         ret_dlog[LLMPERF_PARAM_TILE] = slope * s->padding / tile;
         ret_dlog[LLMPERF_PARAM_SETTLE] = settled / settle;
+        ret_dlog[LLMPERF_PARAM_UNPACK] = slope * s->narrow / unpack;
     }
     return c * settle;
 }
@@ -539,7 +550,14 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_TILE] = {0, 1, false},         [LLMPERF_PARAM_SETTLE] = {0, 100, false},
         [LLMPERF_PARAM_PASSES] = {0, 1e4, false},     [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
         [LLMPERF_PARAM_HEAD] = {0, 1e3, false},       [LLMPERF_PARAM_TALL] = {0, 1, false},
-        [LLMPERF_PARAM_QUERY_WORK] = {0, 1e3, false},
+        [LLMPERF_PARAM_QUERY_WORK] = {0, 1e3, false}, [LLMPERF_PARAM_UNPACK] = {0, 1e4, false},
+        [LLMPERF_PARAM_COMPUTE] = {0, 1.05, true},    [LLMPERF_PARAM_MEMORY] = {0, 1.05, true},
+        [LLMPERF_PARAM_LINK] = {0, 1.05, true},       [LLMPERF_PARAM_NORM] = {0, INFINITY, true},
+        [LLMPERF_PARAM_LAUNCH] = {0, 1e3, false},     [LLMPERF_PARAM_SERIAL] = {0, 1e3, false},
+        [LLMPERF_PARAM_WORK] = {0, 1e3, false},       [LLMPERF_PARAM_HOP] = {0, 1e3, false},
+        [LLMPERF_PARAM_FILL] = {0, 1e6, false},       [LLMPERF_PARAM_SCORE] = {0, 1e4, false},
+        [LLMPERF_PARAM_TILE] = {0, 1, false},         [LLMPERF_PARAM_SETTLE] = {0, 100, false},
+        [LLMPERF_PARAM_PASSES] = {0, 1e4, false},     [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
     };
     return RANGE[param];
 }

@@ -8,36 +8,6 @@
 #include "internal.h"
 #include "writers.h"
 
-static void put_text(FILE *out, const char *key, const char *value)
-{
-    if (!value[0])
-        return;
-    fprintf(out, "%s: ", key);
-    yaml_quoted(out, value);
-    fputc('\n', out);
-}
-
-static void number(FILE *out, double value)
-{
-    char text[LLMPERF_DOUBLE_TEXT_MAX];
-    fputs(isinf(value) ? "max" : llmperf_format_double(value, text), out);
-}
-
-static void put_number(FILE *out, const char *key, double value)
-{
-    if (value == 0)
-        return;
-    fprintf(out, "%s: ", key);
-    number(out, value);
-    fputc('\n', out);
-}
-
-static void put_count(FILE *out, const char *key, int64_t value)
-{
-    if (value != 0)
-        fprintf(out, "%s: %" PRId64 "\n", key, value);
-}
-
 static void put_key(FILE *out, const llmperf_calib_key *key)
 {
     static const char *const COLLECTIVES[] = {NULL, "all_reduce", "all_gather"};
@@ -58,7 +28,7 @@ static void put_key(FILE *out, const llmperf_calib_key *key)
         fprintf(out, "    heads: %s\n", HEADS[key->heads]);
     if (key->collective)
         fprintf(out, "    collective: %s\n", COLLECTIVES[key->collective]);
-    put_count(out, "    devices", key->devices);
+    yaml_put_count(out, "    devices", key->devices);
 }
 
 /* A fitted parameter, and one that is set to something else than its neutral value. */
@@ -74,7 +44,7 @@ static void put_params(FILE *out, const llmperf_calib_entry *e)
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
         if (is_written(e, i)) {
             fprintf(out, "      %s: ", llmperf_param_name((llmperf_param)i));
-            number(out, e->param[i]);
+            yaml_number(out, e->param[i]);
             fputc('\n', out);
         }
     if (!e->fitted)
@@ -90,7 +60,7 @@ static void put_params(FILE *out, const llmperf_calib_entry *e)
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
         if (e->fitted & 1u << i) {
             fprintf(out, "      %s: ", llmperf_param_name((llmperf_param)i));
-            number(out, sqrt(e->covariance[i][i]));
+            yaml_number(out, sqrt(e->covariance[i][i]));
             fputc('\n', out);
         }
     fputs("    covariance:\n", out);
@@ -101,7 +71,7 @@ static void put_params(FILE *out, const llmperf_calib_entry *e)
         for (int k = 0; k < LLMPERF_PARAM_COUNT; k++)
             if (e->fitted & 1u << k) {
                 fputs(gap, out);
-                number(out, e->covariance[i][k]);
+                yaml_number(out, e->covariance[i][k]);
                 gap = ", ";
             }
         fputs("]\n", out);
@@ -113,9 +83,9 @@ static void put_range(FILE *out, const char *key, double least, double most)
     if (most == 0)
         return;
     fprintf(out, "      %s: [", key);
-    number(out, least);
+    yaml_number(out, least);
     fputs(", ", out);
-    number(out, most);
+    yaml_number(out, most);
     fputs("]\n", out);
 }
 
@@ -124,19 +94,19 @@ static void put_quality(FILE *out, const llmperf_calib_quality *q)
     if (q->samples == 0)
         return;
     fputs("    quality:\n", out);
-    put_count(out, "      samples", q->samples);
-    put_count(out, "      points", q->points);
-    put_count(out, "      groups", q->groups);
-    put_count(out, "      warm", q->warm);
-    put_count(out, "      refused", q->refused);
-    put_number(out, "      mean_frac", q->mean_frac);
-    put_number(out, "      median_frac", q->median_frac);
-    put_number(out, "      p90_frac", q->p90_frac);
-    put_number(out, "      bias_frac", q->bias_frac);
-    put_number(out, "      rms_log", q->rms_log);
-    put_number(out, "      left_out_frac", q->left_out_frac);
-    put_number(out, "      roofline_frac", q->roofline_frac);
-    put_number(out, "      constant_frac", q->constant_frac);
+    yaml_put_count(out, "      samples", q->samples);
+    yaml_put_count(out, "      points", q->points);
+    yaml_put_count(out, "      groups", q->groups);
+    yaml_put_count(out, "      warm", q->warm);
+    yaml_put_count(out, "      refused", q->refused);
+    yaml_put_number(out, "      mean_frac", q->mean_frac);
+    yaml_put_number(out, "      median_frac", q->median_frac);
+    yaml_put_number(out, "      p90_frac", q->p90_frac);
+    yaml_put_number(out, "      bias_frac", q->bias_frac);
+    yaml_put_number(out, "      rms_log", q->rms_log);
+    yaml_put_number(out, "      left_out_frac", q->left_out_frac);
+    yaml_put_number(out, "      roofline_frac", q->roofline_frac);
+    yaml_put_number(out, "      constant_frac", q->constant_frac);
     if (q->flop_most + q->bytes_most + q->time_most_s == 0)
         return;
     fputs("    range:\n", out);
@@ -150,33 +120,33 @@ llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib, llmper
     errno = 0;
     fprintf(out, "# llmperf calibration; docs/calibration.md explains every key\nschema: %d\n",
             LLMPERF_CALIB_SCHEMA);
-    put_text(out, "name", calib->name);
-    put_text(out, "hardware", calib->hw);
-    put_text(out, "device", calib->device);
-    put_text(out, "library", calib->library);
-    put_text(out, "backend", calib->backend);
-    put_text(out, "date", calib->date);
+    yaml_put_text(out, "name", calib->name);
+    yaml_put_text(out, "hardware", calib->hw);
+    yaml_put_text(out, "device", calib->device);
+    yaml_put_text(out, "library", calib->library);
+    yaml_put_text(out, "backend", calib->backend);
+    yaml_put_text(out, "date", calib->date);
     if (calib->clock_hz + calib->power_w > 0 || calib->throttled || calib->contended) {
         fputs("conditions:\n", out);
-        put_number(out, "  clock_hz", calib->clock_hz);
-        put_number(out, "  power_w", calib->power_w);
+        yaml_put_number(out, "  clock_hz", calib->clock_hz);
+        yaml_put_number(out, "  power_w", calib->power_w);
         if (calib->throttled)
             fputs("  throttled: true\n", out);
         if (calib->contended)
             fputs("  contended: true\n", out);
     }
-    put_count(out, "samples", calib->samples);
-    put_text(out, "digest", calib->digest);
+    yaml_put_count(out, "samples", calib->samples);
+    yaml_put_text(out, "digest", calib->digest);
     fputs(calib->entry_count > 0 ? "fits:\n" : "fits: []\n", out);
     for (int i = 0; i < calib->entry_count; i++) {
         const llmperf_calib_entry *e = &calib->entry[i];
         put_key(out, &e->key);
-        put_text(out, "    library", e->library);
-        put_text(out, "    version", e->version);
+        yaml_put_text(out, "    library", e->library);
+        yaml_put_text(out, "    version", e->version);
         put_params(out, e);
-        put_number(out, "    residual", e->residual);
-        put_number(out, "    correlation", e->correlation);
-        put_text(out, "    remarks", e->remarks);
+        yaml_put_number(out, "    residual", e->residual);
+        yaml_put_number(out, "    correlation", e->correlation);
+        yaml_put_text(out, "    remarks", e->remarks);
         put_quality(out, &e->quality);
     }
     if (fflush(out) != 0 || ferror(out))

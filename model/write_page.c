@@ -26,6 +26,11 @@ static void predict_title(page *p, const llmperf_prediction *r)
     char basis[160] = "no calibration: times are bounds";
     if (c->calib && r->kind == LLMPERF_ESTIMATE_BOUND)
         snprintf(basis, sizeof basis, "no fit in %.60s: times are bounds", c->calib->name);
+    else if (c->calib && c->calib->host.engine[0])
+        snprintf(basis, sizeof basis, "%.60s profile, %s%s%.40s, %g %% intervals", c->calib->name,
+                 llmperf_estimate_kind_name(r->kind),
+                 r->kind == LLMPERF_ESTIMATE_BORROWED ? " from parts like " : "",
+                 r->kind == LLMPERF_ESTIMATE_BORROWED ? c->calib->hw : "", 100 * w->confidence);
     else if (c->calib)
         snprintf(basis, sizeof basis, "%s (%.60s), %g %% intervals",
                  llmperf_estimate_kind_name(r->kind), c->calib->name, 100 * w->confidence);

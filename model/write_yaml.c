@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Specifications as YAML that our reader takes back to the same value. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "internal.h"
@@ -43,6 +44,36 @@ void yaml_quoted(FILE *out, const char *text)
         fputc(*c++, out);
     }
     fputc('"', out);
+}
+
+void yaml_put_text(FILE *out, const char *key, const char *value)
+{
+    if (!value[0])
+        return;
+    fprintf(out, "%s: ", key);
+    yaml_quoted(out, value);
+    fputc('\n', out);
+}
+
+void yaml_number(FILE *out, double value)
+{
+    char text[LLMPERF_DOUBLE_TEXT_MAX];
+    fputs(isinf(value) ? "max" : llmperf_format_double(value, text), out);
+}
+
+void yaml_put_number(FILE *out, const char *key, double value)
+{
+    if (value == 0)
+        return;
+    fprintf(out, "%s: ", key);
+    yaml_number(out, value);
+    fputc('\n', out);
+}
+
+void yaml_put_count(FILE *out, const char *key, int64_t value)
+{
+    if (value != 0)
+        fprintf(out, "%s: %" PRId64 "\n", key, value);
 }
 
 static void text(FILE *out, const char *key, const char *value)

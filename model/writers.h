@@ -35,9 +35,24 @@ llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,
 
 /* A double-quoted YAML scalar: any UTF-8 text reads back as it is. */
 void yaml_quoted(FILE *out, const char *text);
+/* "key: value" and a newline; nothing for an empty text or a 0. `key` brings its indentation. */
+void yaml_put_text(FILE *out, const char *key, const char *value);
+void yaml_put_number(FILE *out, const char *key, double value);
+void yaml_put_count(FILE *out, const char *key, int64_t value);
+void yaml_number(FILE *out, double value); /* "max" when infinite */
 
 /* Files that read back as the same value. */
 void yaml_model(FILE *out, const llmperf_model *model);
 void yaml_hw(FILE *out, const llmperf_hw *hw);
+
+/* Fields of an engine profile's `quality` (spec_engine.c), for its reader and its writer. */
+typedef struct engine_field {
+    const char *key;
+    size_t offset; /* in llmperf_engine_quality */
+    bool is_count; /* int64_t, else double */
+    double least;
+} engine_field;
+extern const engine_field ENGINE_QUALITY[];
+extern const int ENGINE_QUALITY_COUNT;
 
 #endif

@@ -39,6 +39,7 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_HEAD,   /* t0 grows by this, seconds per 128 channels of head */
     LLMPERF_PARAM_TALL, /* memory x (1 + tall) beyond 16 rows of a GEMM: taller tiles stream worse */
     LLMPERF_PARAM_QUERY_WORK, /* c_q, seconds: one work item per sequence and query head */
+    LLMPERF_PARAM_UNPACK, /* compute x (1 + unpack) of a GEMM whose weights are stored narrower */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 
@@ -105,6 +106,20 @@ typedef struct llmperf_calib_entry {
     llmperf_calib_quality quality;
 } llmperf_calib_entry;
 
+/*
+ * What an engine's host adds to the operators of a step; all 0 = nothing (a calibration of operators
+ * alone). Not in the calibration file: llmperf_engine_calib() sets it.
+ *   t_step = norm_p(host, operators), host = step + layer x layers + sequence x sequences, less the
+ *   launches that the operators' own fits count
+ */
+typedef struct llmperf_host {
+    char engine[48]; /* "" = no profile */
+    double step_s, layer_s, sequence_s;
+    double norm;                              /* p; 1 = they add, infinity = they overlap */
+    double request_s, mixed_frac;             /* serving: see engine.h */
+    double decode_residual, prefill_residual; /* standard deviation of log(time), once a step */
+} llmperf_host;
+
 #define LLMPERF_CALIB_ENTRIES_MAX 64
 #define LLMPERF_CALIB_NO_ENTRY 0xff
 #define LLMPERF_CALIB_SCHEMA 1
@@ -123,7 +138,8 @@ typedef struct llmperf_calib {
     /* standard deviation of log(time) that borrowing from another part adds; 0 = the part's own.
      * Not in the file: llmperf_calib_lend() sets it. */
     double borrowed;
-    int variants; /* entries that index[] does not hold */
+    llmperf_host host; /* of an engine profile */
+    int variants;      /* entries that index[] does not hold */
     int entry_count;
     llmperf_calib_entry entry[LLMPERF_CALIB_ENTRIES_MAX];
     /* index into entry[], or LLMPERF_CALIB_NO_ENTRY: that operator keeps the ideal form */

@@ -5,6 +5,7 @@
 
 #include "llmperf/base.h"
 #include "llmperf/calib.h"
+#include "llmperf/engine.h"
 #include "llmperf/explain.h"
 #include "llmperf/op.h"
 #include "llmperf/predict.h"

@@ -114,6 +114,7 @@ typedef struct llmperf_total {
     double compute_s, memory_s;          /* sums of the terms */
     double launch_s;                     /* sum of launch times but for collectives */
     double link_s;                       /* time of collectives */
+    double host_s;                       /* of an engine profile, added to the operators */
     double group_s[LLMPERF_GROUP_COUNT]; /* time - launch of the group, collectives apart */
     double group_compute_s[LLMPERF_GROUP_COUNT], group_memory_s[LLMPERF_GROUP_COUNT];
     double bound_s[LLMPERF_BOUND_COUNT]; /* time of the operators by what bounds them */

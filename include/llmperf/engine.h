@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine profiles: what an inference engine makes of a part. A profile holds, per part, how well the
+ * engine's kernels use memory and arithmetic and what its host costs per step, layer, sequence and
+ * collective; docs/engines.md derives the form. For one part it becomes a calibration
+ * (llmperf_engine_calib()), so that every time still comes from llmperf_time_op() and llmperf_step().
+ */
+#ifndef LLMPERF_ENGINE_H
+#define LLMPERF_ENGINE_H
+
+#include <stdio.h>
+
+#include "llmperf/calib.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Efficiencies are shares of the datasheet, so that they carry over to parts never measured. */
+typedef enum llmperf_engine_param {
+    LLMPERF_ENGINE_WEIGHT,    /* of the memory bandwidth, streaming weights and activations */
+    LLMPERF_ENGINE_KV,        /* of the memory bandwidth, reading the KV cache */
+    LLMPERF_ENGINE_HEADS,     /* decode attention: each query head reads keys and values through the
+                               * caches at so many memory bandwidths */
+    LLMPERF_ENGINE_COMPUTE,   /* of the peak, dense layers */
+    LLMPERF_ENGINE_STORED,    /* of that, where weights are stored narrower than they compute */
+    LLMPERF_ENGINE_ATTENTION, /* of the peak, attention of prompts */
+    LLMPERF_ENGINE_SCORE,     /* bytes of memory traffic per attention score of a prompt */
+    LLMPERF_ENGINE_LAYER,     /* s per layer of a step */
+    LLMPERF_ENGINE_STEP,      /* s per step */
+    LLMPERF_ENGINE_SEQUENCE,  /* s per sequence of a step */
+    LLMPERF_ENGINE_HOP,       /* s per collective and doubling of the group */
+    LLMPERF_ENGINE_LINK,      /* of the link's bandwidth */
+    LLMPERF_ENGINE_REQUEST,   /* s that a served request waits before its first step */
+    LLMPERF_ENGINE_MIXED,     /* serving: steps that also prefill take this share longer */
+    LLMPERF_ENGINE_PARAM_COUNT
+} llmperf_engine_param;
+
+/* "weight_efficiency", "layer_s" ...; static storage. */
+LLMPERF_API const char *llmperf_engine_param_name(llmperf_engine_param param);
+/* LLMPERF_ENGINE_PARAM_COUNT: none. */
+LLMPERF_API llmperf_engine_param llmperf_engine_param_parse(const char *name);
+/* Where it is physics; an efficiency ends at 1.05, as parts beat their datasheets by a few %. */
+LLMPERF_API llmperf_param_range llmperf_engine_param_limits(llmperf_engine_param param);
+/* What is typical of engines, where nothing is known of one: the geometric mean of the shipped
+ * profiles, rounded. */
+LLMPERF_API double llmperf_engine_param_typical(llmperf_engine_param param);
+
+/* How good a profile is on one part; errors are |predicted / measured - 1|, fractions. */
+typedef struct llmperf_engine_quality {
+    int64_t rows, models; /* fitted on */
+    int64_t refused;      /* rows left out: faster than the roofline ... */
+    double median_frac, mean_frac, p90_frac, bias_frac;
+    /* of models that the fit did not see; 0 = there was one model only */
+    double unseen_median_frac, unseen_p90_frac, unseen_coverage_frac;
+    double unseen_part_frac; /* median, from the other parts alone; 0 = there are none */
+    double roofline_frac, constant_frac; /* medians of the datasheet and of one efficiency */
+} llmperf_engine_quality;
+
+/* An engine on one part. */
+typedef struct llmperf_engine_part {
+    char hw[LLMPERF_NAME_MAX];
+    char versions[96]; /* of the engine, as its rows say */
+    double param[LLMPERF_ENGINE_PARAM_COUNT];
+    double error[LLMPERF_ENGINE_PARAM_COUNT]; /* standard error of log(param) */
+    uint32_t fitted; /* bit i: the rows tell param[i]; else it is that of like parts */
+    /* standard deviation of log(measured / predicted) of a whole step, models never seen */
+    double decode_residual, prefill_residual;
+    double borrowed; /* added to it; 0 = the part's own. Set by llmperf_engine_choose() */
+    char remarks[LLMPERF_TEXT_MAX];
+    llmperf_engine_quality quality;
+} llmperf_engine_part;
+
+#define LLMPERF_ENGINE_PARTS_MAX 48
+#define LLMPERF_ENGINE_SCHEMA 1
+
+typedef struct llmperf_engine {
+    char name[48];
+    int alias_count;
+    char aliases[LLMPERF_ALIASES_MAX][LLMPERF_NAME_MAX];
+    char source[LLMPERF_TEXT_MAX], licence[LLMPERF_NAME_MAX]; /* of the rows */
+    char date[32], digest[32];
+    double borrowed; /* standard deviation of log(time) that a part without an entry adds */
+    int part_count;
+    llmperf_engine_part part[LLMPERF_ENGINE_PARTS_MAX];
+} llmperf_engine;
+
+/* Reads a profile YAML (docs/engines.md); unknown keys and values outside physics are refused.
+ * Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position; all faults of the file in one run. */
+LLMPERF_API llmperf_status llmperf_engine_load(const char *path, llmperf_engine *ret_engine,
+                                               llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_engine_load_text(const char *name, const char *text, size_t size,
+                                                    llmperf_engine *ret_engine,
+                                                    llmperf_error *error);
+/* Writes what llmperf_engine_load() reads back to the same value. Errors: LLMPERF_E_IO. */
+LLMPERF_API llmperf_status llmperf_engine_write(FILE *out, const llmperf_engine *engine,
+                                                llmperf_error *error);
+
+/* A path, or a shipped name or alias. Errors: LLMPERF_E_USAGE for an unknown name, all known ones
+ * listed. ret_path: at least LLMPERF_PATH_MAX bytes. */
+LLMPERF_API llmperf_status llmperf_find_engine(const llmperf_spec_paths *paths, const char *name,
+                                               char *ret_path, llmperf_error *error);
+
+/* How alike two parts are to an engine: 1 = twins, towards 0. */
+LLMPERF_API double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b);
+
+/*
+ * The engine's entry for a part: its own, else the mean of the others by likeness (logarithms;
+ * those that are not found in hardware/ of the folders are passed over), with `borrowed` set and
+ * the nearest named in remarks. An engine without parts lends what is typical.
+ */
+LLMPERF_API void llmperf_engine_choose(const llmperf_spec_paths *paths,
+                                       const llmperf_engine *engine, const llmperf_hw *hw,
+                                       llmperf_engine_part *ret_part);
+
+/*
+ * The mean that choose takes, over `count` entries and parts other than `hw`; `weight` of each
+ * beside its likeness (NULL = 1 each). ret_nearest: index of the heaviest, -1 without any.
+ */
+LLMPERF_API void llmperf_engine_mean(const llmperf_engine_part *const *parts,
+                                     const llmperf_hw *const *parts_hw, const double *weight,
+                                     int count, const llmperf_hw *hw,
+                                     double ret_param[LLMPERF_ENGINE_PARAM_COUNT],
+                                     int *ret_nearest);
+
+/*
+ * A calibration that times operators and steps as the engine does on `hw`.
+ *   kernels: fits of operators that take the place of the profile's where they exist (their launch
+ *            times are then part of the host's per-layer time, not added to it); NULL = none
+ */
+LLMPERF_API void llmperf_engine_calib(const llmperf_engine *engine, const llmperf_engine_part *part,
+                                      const llmperf_hw *hw, const llmperf_calib *kernels,
+                                      llmperf_calib *ret_calib);
+
+/*
+ * d(parameter `param` of entry `entry`) / d(profile parameters), for a calibration that
+ * llmperf_engine_calib() made without kernels. source: docs/engines.md
+ */
+LLMPERF_API void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw *hw,
+                                           const llmperf_calib_entry *entry, llmperf_param param,
+                                           double ret_derivative[LLMPERF_ENGINE_PARAM_COUNT]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

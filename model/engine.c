@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An engine profile as a calibration: the parameters of a part become entries that llmperf_time_op()
+ * reads, and the host's share of a step. docs/engines.md derives each line.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+#include "llmperf/engine.h"
+
+/* name; typical: geometric means of the shipped profiles, rounded; range as physics allows it */
+static const struct {
+    const char *name;
+    double typical;
+    llmperf_param_range range;
+} PARAMS[LLMPERF_ENGINE_PARAM_COUNT] = {
+    [LLMPERF_ENGINE_WEIGHT] = {"weight_efficiency", 0.75, {0, 1.05, true}},
+    [LLMPERF_ENGINE_KV] = {"kv_efficiency", 0.75, {0, 1.05, true}},
+    [LLMPERF_ENGINE_HEADS] = {"head_reads", 4, {0, 1e3, true}},
+    [LLMPERF_ENGINE_COMPUTE] = {"compute_efficiency", 0.6, {0, 1.05, true}},
+    [LLMPERF_ENGINE_STORED] = {"stored_efficiency", 0.6, {0, 1, true}},
+    [LLMPERF_ENGINE_ATTENTION] = {"attention_efficiency", 0.4, {0, 1.05, true}},
+    [LLMPERF_ENGINE_SCORE] = {"score_bytes", 1, {0, 1e4, false}},
+    [LLMPERF_ENGINE_LAYER] = {"layer_s", 25e-6, {0, 10, false}},
+    [LLMPERF_ENGINE_STEP] = {"step_s", 300e-6, {0, 100, false}},
+    [LLMPERF_ENGINE_SEQUENCE] = {"sequence_s", 15e-6, {0, 10, false}},
+    [LLMPERF_ENGINE_HOP] = {"hop_s", 12e-6, {0, 10, false}},
+    [LLMPERF_ENGINE_LINK] = {"link_efficiency", 0.4, {0, 1.05, true}},
+    [LLMPERF_ENGINE_REQUEST] = {"request_s", 0, {0, 100, false}},
+    [LLMPERF_ENGINE_MIXED] = {"mixed_frac", 0.2, {0, 10, false}},
+};
+
+const char *llmperf_engine_param_name(llmperf_engine_param param)
+{
+    return (unsigned)param < LLMPERF_ENGINE_PARAM_COUNT ? PARAMS[param].name : "?";
+}
+
+llmperf_engine_param llmperf_engine_param_parse(const char *name)
+{
+    for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++)
+        if (strcmp(name, PARAMS[i].name) == 0)
+            return (llmperf_engine_param)i;
+    return LLMPERF_ENGINE_PARAM_COUNT;
+}
+
+llmperf_param_range llmperf_engine_param_limits(llmperf_engine_param param)
+{
+    return PARAMS[param].range;
+}
+
+double llmperf_engine_param_typical(llmperf_engine_param param)
+{
+    return PARAMS[param].typical;
+}
+
+/* ---- from a profile to entries --------------------------------------------------------------------- */
+
+/* Elements of a half-precision query pass: 2 bytes each, so one FLOP stands for one byte read. */
+static double head_reads_efficiency(const llmperf_engine_part *part, const llmperf_hw *hw,
+                                    llmperf_dtype dtype)
+{
+    return part->param[LLMPERF_ENGINE_HEADS] * hw->mem_bytes_per_s / hw->peak_flop_per_s[dtype];
+}
+
+/* Score traffic in units of llmperf_time_op()'s score term: channels per head. */
+static double score_channels(const llmperf_engine_part *part, const llmperf_hw *hw,
+                             llmperf_dtype dtype)
+{
+    return part->param[LLMPERF_ENGINE_SCORE] * part->param[LLMPERF_ENGINE_ATTENTION] *
+           hw->peak_flop_per_s[dtype] / (4 * hw->mem_bytes_per_s);
+}
+
+/* The parameters of the entry of one kind, regime and dtype. */
+static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmperf_hw *hw,
+                                    llmperf_calib_key key)
+{
+    static const double MOST = 1.05; /* of an efficiency */
+    llmperf_calib_entry e = llmperf_calib_ideal((llmperf_op_kind)key.kind);
+    const double *profile = part->param;
+    llmperf_dtype dtype = (llmperf_dtype)key.dtype;
+    e.key = key;
+    e.param[LLMPERF_PARAM_NORM] = 1;
+    e.param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_WEIGHT];
+    switch (key.kind) {
+    case LLMPERF_KIND_GEMM:
+        e.param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_COMPUTE];
+        e.param[LLMPERF_PARAM_UNPACK] = 1 / profile[LLMPERF_ENGINE_STORED] - 1;
+        break;
+    case LLMPERF_KIND_ATTENTION:
+        if (key.regime == LLMPERF_REGIME_DECODE) {
+            e.param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_KV];
+            e.param[LLMPERF_PARAM_COMPUTE] = fmin(MOST, head_reads_efficiency(part, hw, dtype));
+        } else {
+            e.param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_ATTENTION];
+            e.param[LLMPERF_PARAM_SCORE] = fmin(1e4, score_channels(part, hw, dtype));
+        }
+        break;
+    case LLMPERF_KIND_COLLECTIVE:
+        e.param[LLMPERF_PARAM_MEMORY] = 1;
+        e.param[LLMPERF_PARAM_HOP] = profile[LLMPERF_ENGINE_HOP];
+        e.param[LLMPERF_PARAM_LINK] = profile[LLMPERF_ENGINE_LINK];
+        break;
+    default: /* norms, gathers, scans: their bytes decide */
+        break;
+    }
+    return e;
+}
+
+void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw *hw,
+                               const llmperf_calib_entry *entry, llmperf_param param,
+                               double ret_derivative[LLMPERF_ENGINE_PARAM_COUNT])
+{
+    const llmperf_calib_key *key = &entry->key;
+    const double *profile = part->param;
+    double *d = ret_derivative;
+    bool decode = key->kind == LLMPERF_KIND_ATTENTION && key->regime == LLMPERF_REGIME_DECODE;
+    memset(d, 0, sizeof(double) * LLMPERF_ENGINE_PARAM_COUNT);
+    switch (param) {
+    case LLMPERF_PARAM_MEMORY:
+        if (key->kind != LLMPERF_KIND_COLLECTIVE)
+            d[decode ? LLMPERF_ENGINE_KV : LLMPERF_ENGINE_WEIGHT] = 1;
+        break;
+    case LLMPERF_PARAM_COMPUTE:
+        if (key->kind == LLMPERF_KIND_GEMM)
+            d[LLMPERF_ENGINE_COMPUTE] = 1;
+        else if (decode && entry->param[param] < 1.05)
+            d[LLMPERF_ENGINE_HEADS] = entry->param[param] / profile[LLMPERF_ENGINE_HEADS];
+        else if (key->kind == LLMPERF_KIND_ATTENTION && !decode)
+            d[LLMPERF_ENGINE_ATTENTION] = 1;
+        break;
+    case LLMPERF_PARAM_UNPACK:
+        if (key->kind == LLMPERF_KIND_GEMM)
+            d[LLMPERF_ENGINE_STORED] =
+                -1 / (profile[LLMPERF_ENGINE_STORED] * profile[LLMPERF_ENGINE_STORED]);
+        break;
+    case LLMPERF_PARAM_SCORE:
+        if (key->kind == LLMPERF_KIND_ATTENTION && !decode) {
+            double one = score_channels(part, hw, (llmperf_dtype)key->dtype);
+            d[LLMPERF_ENGINE_ATTENTION] = one / profile[LLMPERF_ENGINE_ATTENTION];
+            d[LLMPERF_ENGINE_SCORE] = one / profile[LLMPERF_ENGINE_SCORE];
+        }
+        break;
+    case LLMPERF_PARAM_HOP:
+        d[LLMPERF_ENGINE_HOP] = key->kind == LLMPERF_KIND_COLLECTIVE;
+        break;
+    case LLMPERF_PARAM_LINK:
+        d[LLMPERF_ENGINE_LINK] = key->kind == LLMPERF_KIND_COLLECTIVE;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Has the calibration a plain fit of this kind and regime, whatever the dtype? */
+static bool has_fit(const llmperf_calib *calib, int kind, int regime)
+{
+    for (int i = 0; calib && i < calib->entry_count; i++)
+        if (calib->entry[i].key.kind == kind && calib->entry[i].key.regime == regime)
+            return true;
+    return false;
+}
+
+static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
+                        const llmperf_calib *kernels, llmperf_calib *calib)
+{
+    static const struct {
+        uint8_t kind, regime;
+    } ROWS[] = {
+        {LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE},
+        {LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL},
+        {LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE},
+        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_PREFILL},
+        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_EXTEND},
+        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_DECODE},
+        {LLMPERF_KIND_ELEMENTWISE, LLMPERF_REGIME_NONE},
+        {LLMPERF_KIND_GATHER, LLMPERF_REGIME_NONE},
+    };
+    uint8_t vector = (uint8_t)vector_dtype_of(hw);
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        bool any_dtype =
+            ROWS[i].kind == LLMPERF_KIND_GEMM || ROWS[i].kind == LLMPERF_KIND_ATTENTION;
+        if (has_fit(kernels, ROWS[i].kind, ROWS[i].regime))
+            continue;
+        for (uint8_t dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
+            if (!(hw->peak_flop_per_s[dtype] > 0) || (!any_dtype && dtype != vector))
+                continue;
+            llmperf_calib_entry e =
+                entry_of(part, hw,
+                         (llmperf_calib_key){
+                             .kind = ROWS[i].kind, .regime = ROWS[i].regime, .dtype = dtype});
+            llmperf_calib_add(calib, &e, NULL); /* in range, and room: they are few */
+        }
+    }
+    if (!has_fit(kernels, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE)) {
+        llmperf_calib_entry e =
+            entry_of(part, hw, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE});
+        llmperf_calib_add(calib, &e, NULL);
+    }
+}
+
+void llmperf_engine_calib(const llmperf_engine *engine, const llmperf_engine_part *part,
+                          const llmperf_hw *hw, const llmperf_calib *kernels,
+                          llmperf_calib *ret_calib)
+{
+    const double *profile = part->param;
+    llmperf_calib *c = ret_calib;
+    if (kernels)
+        *c = *kernels;
+    else
+        llmperf_calib_init(c);
+    add_entries(part, hw, kernels, c);
+    if (kernels)
+        snprintf(c->name, sizeof c->name, "%.30s with %.30s", engine->name, kernels->name);
+    else
+        snprintf(c->name, sizeof c->name, "%s", engine->name);
+    snprintf(c->hw, sizeof c->hw, "%s", part->hw);
+    snprintf(c->backend, sizeof c->backend, "engine");
+    c->borrowed = fmax(part->borrowed, kernels ? kernels->borrowed : 0);
+    c->samples = part->quality.rows;
+    c->host = (llmperf_host){
+        .step_s = profile[LLMPERF_ENGINE_STEP],
+        .layer_s = profile[LLMPERF_ENGINE_LAYER],
+        .sequence_s = profile[LLMPERF_ENGINE_SEQUENCE],
+        .norm = 1,
+        .request_s = profile[LLMPERF_ENGINE_REQUEST],
+        .mixed_frac = profile[LLMPERF_ENGINE_MIXED],
+        .decode_residual = part->decode_residual,
+        .prefill_residual = part->prefill_residual,
+    };
+    snprintf(c->host.engine, sizeof c->host.engine, "%s", engine->name);
+}
+
+/* ---- the host's part of a step ---------------------------------------------------------------------- */
+
+double host_time(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+                 double ops_s, double launch_s)
+{
+    if (!c->calib || !c->calib->host.engine[0])
+        return 0;
+    const llmperf_host *host = &c->calib->host;
+    double layers = 0, sequences = 0;
+    for (int i = 0; i < c->model->layer_kind_count; i++)
+        layers += (double)c->model->layers[i].count;
+    for (int i = 0; i < segment_count; i++)
+        sequences += (double)segments[i].sequences;
+    double own = host->step_s + host->layer_s * layers + host->sequence_s * sequences - launch_s;
+    if (!(own > 0))
+        return 0;
+    if (host->norm == 1)
+        return own;
+    if (isinf(host->norm))
+        return fmax(own - ops_s, 0);
+    double largest = fmax(own, ops_s);
+    double sum = pow(own / largest, host->norm) + pow(ops_s / largest, host->norm);
+    return fmax(largest * pow(sum, 1 / host->norm) - ops_s, 0);
+}
+
+/* ---- parts alike ------------------------------------------------------------------------------------ */
+
+double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
+{
+    static const double NEAR = 0.6, SAME_VENDOR = 0.1, ANY = 0.02;
+    bool kin;
+    double distance = hw_distance(a, b, &kin);
+    if (distance < 0)
+        return strcmp(a->vendor, b->vendor) == 0 ? SAME_VENDOR / 2 : ANY;
+    double near = distance / NEAR;
+    return exp(-near * near) + SAME_VENDOR * exp(-distance);
+}
+
+void llmperf_engine_mean(const llmperf_engine_part *const *parts, const llmperf_hw *const *parts_hw,
+                         const double *weight, int count, const llmperf_hw *hw,
+                         double ret_param[LLMPERF_ENGINE_PARAM_COUNT], int *ret_nearest)
+{
+    static const double TYPICAL = 0.05, LEAST = 1e-12; /* weight of what is typical; log of 0 */
+    double sum[LLMPERF_ENGINE_PARAM_COUNT], total = TYPICAL, heaviest = 0;
+    int nearest = -1;
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+        sum[k] = TYPICAL * log(fmax(PARAMS[k].typical, LEAST));
+    for (int i = 0; i < count; i++) {
+        if (parts_hw[i] == hw || strcmp(parts_hw[i]->name, hw->name) == 0)
+            continue;
+        double w = llmperf_engine_likeness(parts_hw[i], hw) * (weight ? weight[i] : 1);
+        total += w;
+        for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+            sum[k] += w * log(fmax(parts[i]->param[k], LEAST));
+        if (w > heaviest) {
+            heaviest = w;
+            nearest = i;
+        }
+    }
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
+        double mean = exp(sum[k] / total);
+        ret_param[k] = mean <= 2 * LEAST ? 0 : mean;
+    }
+    *ret_nearest = nearest;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Which entry of an engine profile times a part: its own, or the mean of those of like parts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "llmperf/engine.h"
+
+/* Standard deviation of log(time) that borrowing adds where the profile does not say. */
+static const double BORROWED = 0.3;
+/* Of a step of an engine that was never measured. */
+static const double UNKNOWN_RESIDUAL = 0.3;
+
+/* The residuals of a part that has no rows: the worst of the engine's. */
+static void set_residuals(const llmperf_engine *engine, llmperf_engine_part *part)
+{
+    double decode = 0, prefill = 0;
+    for (int i = 0; i < engine->part_count; i++) {
+        decode += engine->part[i].decode_residual / engine->part_count;
+        prefill += engine->part[i].prefill_residual / engine->part_count;
+    }
+    part->decode_residual = decode > 0 ? decode : UNKNOWN_RESIDUAL;
+    part->prefill_residual = prefill > 0 ? prefill : UNKNOWN_RESIDUAL;
+}
+
+static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine,
+                   const llmperf_hw *hw, llmperf_engine_part *part)
+{
+    const llmperf_engine_part *lender[LLMPERF_ENGINE_PARTS_MAX];
+    const llmperf_hw *lender_hw[LLMPERF_ENGINE_PARTS_MAX];
+    int count = 0, nearest = -1;
+    llmperf_hw *others = malloc(sizeof *others * LLMPERF_ENGINE_PARTS_MAX);
+    for (int i = 0; others && i < engine->part_count; i++) {
+        char path[LLMPERF_PATH_MAX];
+        if (llmperf_find_hw(paths, engine->part[i].hw, path, NULL) != LLMPERF_OK ||
+            llmperf_hw_load(path, &others[count], NULL) != LLMPERF_OK)
+            continue;
+        lender[count] = &engine->part[i];
+        lender_hw[count] = &others[count];
+        count++;
+    }
+    llmperf_engine_mean(lender, lender_hw, NULL, count, hw, part->param, &nearest);
+    if (nearest >= 0)
+        snprintf(part->remarks, sizeof part->remarks,
+                 "mean of the %d parts that were measured, by likeness; the nearest is %.64s",
+                 count, lender[nearest]->hw);
+    else
+        snprintf(part->remarks, sizeof part->remarks,
+                 "no part of this engine is known: what is typical of engines is taken");
+    free(others);
+    snprintf(part->hw, sizeof part->hw, "%s", nearest >= 0 ? lender[nearest]->hw : hw->name);
+}
+
+void llmperf_engine_choose(const llmperf_spec_paths *paths, const llmperf_engine *engine,
+                           const llmperf_hw *hw, llmperf_engine_part *ret_part)
+{
+    for (int i = 0; i < engine->part_count; i++)
+        if (llmperf_hw_is(hw, engine->part[i].hw)) {
+            *ret_part = engine->part[i];
+            return;
+        }
+    llmperf_engine_part part = {0};
+    borrow(paths, engine, hw, &part);
+    set_residuals(engine, &part);
+    part.borrowed = engine->borrowed > 0 ? engine->borrowed : BORROWED;
+    *ret_part = part;
+}
