@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* llmperf fit SAMPLES.csv... --hw HARDWARE [-o FILE]: a calibration from anyone's measurements. */
+/* llmperf fit FILE... [-o FILE]: a calibration from anyone's measurements of operators, an engine
+ * profile from measurements of whole engines. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "commands.h"
 #include "common.h"
+#include "fit_engine.h"
 #include "llmperf/fit.h"
 
 enum { WORDS_MAX = 64, BAD_ROWS_SHOWN = 20 };
@@ -14,13 +16,15 @@ enum { WORDS_MAX = 64, BAD_ROWS_SHOWN = 20 };
 typedef struct fit_arguments {
     common_arguments common;
     const char *hw, *map, *library, *dtype, *op, *test, *name, *date;
-    bool plain, gemv_apart, windowed, parameters;
+    const char *engine, *alias, *source, *licence;
+    bool plain, gemv_apart, windowed, parameters, quick;
     int64_t points;
 } fit_arguments;
 
 static const option OPTIONS[] = {
     OPTION_ROW(fit_arguments, hw, TEXT, "hw", 0, "HARDWARE",
-               "the part that was measured: a shipped name or a YAML file (required)",
+               "the part that was measured: a shipped name or a YAML file (required for samples; "
+               "for runs the one to fit, else each row's)",
                .group = "Samples"),
     OPTION_ROW(fit_arguments, map, WORDS, "map", 0, "THEIR=OURS",
                "rename columns: kernel_us=time_us,heads_q=heads", .group = "Samples"),
@@ -42,6 +46,18 @@ static const option OPTIONS[] = {
     OPTION_ROW(fit_arguments, points, INT64, "points", 0, "N",
                "samples that a fit uses at most, spread over the shapes; all are scored", .min = 16,
                .max = 1000000, .default_text = "3000", .group = "Fit"),
+    OPTION_ROW(fit_arguments, engine, TEXT, "engine", 0, "NAME",
+               "only runs of this engine; its profile is what is fitted", .group = "Runs"),
+    OPTION_ROW(fit_arguments, alias, WORDS, "alias", 0, "NAMES",
+               "other names of the engine, in the files and for predict",
+               .default_text = "those of the shipped profile", .group = "Runs"),
+    OPTION_ROW(fit_arguments, quick, FLAG, "quick", 0, NULL,
+               "do not leave models and parts out to find the residuals", .group = "Runs"),
+    OPTION_ROW(fit_arguments, source, TEXT, "source", 0, "TEXT",
+               "where the runs come from, for the profile", .default_text = "none",
+               .group = "Runs"),
+    OPTION_ROW(fit_arguments, licence, TEXT, "licence", 0, "TEXT", "licence of the runs",
+               .default_text = "none", .group = "Runs"),
     OPTION_ROW(fit_arguments, name, TEXT, "name", 0, "NAME", "name of the calibration",
                .default_text = "the part's and the library's", .group = "Output"),
     OPTION_ROW(fit_arguments, date, TEXT, "date", 0, "DATE",
@@ -265,14 +281,35 @@ static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
     return status;
 }
 
-static llmperf_status fit_all(const fit_arguments *a, const option_result *result,
-                              llmperf_samples *samples, llmperf_samples *test, llmperf_fits *fits,
-                              words w[5], llmperf_error *error)
+/* Runs of whole engines instead of samples. */
+static llmperf_status fit_runs(const fit_arguments *a, const char *const *paths, words w[6],
+                               llmperf_error *error)
+{
+    llmperf_status status = split_words("map", a->map, &w[0], error);
+    if (status == LLMPERF_OK)
+        status = split_words("alias", a->alias, &w[5], error);
+    if (status != LLMPERF_OK)
+        return status;
+    const fit_engine_arguments engine = {.common = &a->common,
+                                         .hw = a->hw,
+                                         .engine = a->engine,
+                                         .source = a->source,
+                                         .licence = a->licence,
+                                         .date = a->date,
+                                         .aliases = list_of(&w[5]),
+                                         .map = list_of(&w[0]),
+                                         .quick = a->quick,
+                                         .parameters = a->parameters};
+    return fit_engine_run(&engine, paths, error);
+}
+
+static llmperf_status fit_samples(const fit_arguments *a, const char *const *paths,
+                                  llmperf_samples *samples, llmperf_samples *test,
+                                  llmperf_fits *fits, words w[6], llmperf_error *error)
 {
     static llmperf_hw hw;
     static const char *const NAMES[] = {"map", "library", "dtype", "op", "test"};
     const char *const texts[] = {a->map, a->library, a->dtype, a->op, a->test};
-    const char *paths[OPTION_MAX_POSITIONALS + 1] = {0};
     llmperf_status status = LLMPERF_OK;
     if (!a->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE,
@@ -284,7 +321,6 @@ static llmperf_status fit_all(const fit_arguments *a, const option_result *resul
         status = check_kinds(&w[3], error);
     if (status == LLMPERF_OK)
         status = common_load_hw(&a->common, a->hw, &hw, error);
-    memcpy(paths, result->positional, sizeof(char *) * (size_t)result->positional_count);
     if (status == LLMPERF_OK)
         status = read_all(paths, &w[0], samples, error);
     if (status == LLMPERF_OK && a->test)
@@ -309,6 +345,19 @@ static llmperf_status fit_all(const fit_arguments *a, const option_result *resul
     return a->common.output ? write_calib(a, &hw, fits, error) : LLMPERF_OK;
 }
 
+static llmperf_status fit_all(const fit_arguments *a, const option_result *result,
+                              llmperf_samples *samples, llmperf_samples *test, llmperf_fits *fits,
+                              words w[6], llmperf_error *error)
+{
+    const char *paths[OPTION_MAX_POSITIONALS + 1] = {0};
+    bool runs = false;
+    memcpy(paths, result->positional, sizeof(char *) * (size_t)result->positional_count);
+    /* what has no known header is told by the reader of samples, which knows --map */
+    if (fit_engine_is_for(paths[0], NULL, &runs, NULL) == LLMPERF_OK && runs)
+        return fit_runs(a, paths, w, error);
+    return fit_samples(a, paths, samples, test, fits, w, error);
+}
+
 static int run(int argc, char **argv)
 {
     fit_arguments arguments = {.common = COMMON_DEFAULTS};
@@ -316,7 +365,7 @@ static int run(int argc, char **argv)
     llmperf_error error = {0};
     llmperf_samples samples = {0}, test = {0};
     llmperf_fits fits = {0};
-    words w[5] = {0};
+    words w[6] = {0};
 
     llmperf_status status = option_parse(&COMMAND_FIT, argc, argv, &arguments, &result, &error);
     if (status == LLMPERF_OK && result.help) {
@@ -325,7 +374,7 @@ static int run(int argc, char **argv)
     }
     if (status == LLMPERF_OK)
         status = fit_all(&arguments, &result, &samples, &test, &fits, w, &error);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         free(w[i].text);
     llmperf_fits_free(&fits);
     llmperf_samples_free(&test);
@@ -335,8 +384,8 @@ static int run(int argc, char **argv)
 
 const option_command COMMAND_FIT = {
     .name = "fit",
-    .synopsis = "SAMPLES.csv...",
-    .summary = "a calibration from anyone's measurements of operators",
+    .synopsis = "FILE...",
+    .summary = "a calibration or an engine profile from anyone's measurements",
     .about =
         "Fits the parameters of the time formula to measured operator times, each library, "
         "operator and format apart, and prints how well each fit agrees: on its own samples, on "
@@ -344,11 +393,15 @@ const option_command COMMAND_FIT = {
         "The files hold one timed launch a row: our columns (docs/calibration.md), any of which "
         "may be absent, or the headers of public collections; '.csv.gz' is read as it is. Only "
         "operands that come from memory count: small ones that a cache holds are left out and "
-        "counted. Bad rows are named and left out. Exit code 6 says that no fit succeeded.",
+        "counted. Bad rows are named and left out. Exit code 6 says that no fit succeeded.\n\n"
+        "Files of whole engines' runs (end-to-end CSV, or what 'compare' reads) make an engine "
+        "profile instead (docs/engines.md): every part that the rows name, and how well it does "
+        "on models ('unseen') and parts ('by kin') that a fit was not shown.",
     .examples =
         "llmperf fit gemm.csv attention.csv --hw h100-sxm --library vllm -o h100-vllm.yaml\n"
         "llmperf fit train.csv.gz --hw l40s --op gemm --dtype bf16 --test dev.csv.gz\n"
-        "llmperf fit mine.csv --hw ./my-gpu.yaml --map kernel_us=time_us,hq=heads",
+        "llmperf fit mine.csv --hw ./my-gpu.yaml --map kernel_us=time_us,hq=heads\n"
+        "llmperf fit runs.csv --engine vllm -o my-vllm.yaml",
     .options = OPTIONS,
     .min_positionals = 1,
     .max_positionals = OPTION_MAX_POSITIONALS,

@@ -72,6 +72,24 @@ static double score_channels(const llmperf_engine_part *part, const llmperf_hw *
            hw->peak_flop_per_s[dtype] / (4 * hw->mem_bytes_per_s);
 }
 
+/* What is not known of the two efficiencies, for the compute-bound batch; each error of its own. */
+static void set_errors(llmperf_calib_entry *e, const llmperf_engine_part *part,
+                       const llmperf_hw *hw)
+{
+    static const llmperf_param EFFICIENCIES[] = {LLMPERF_PARAM_COMPUTE, LLMPERF_PARAM_MEMORY};
+    for (int i = 0; i < 2; i++) {
+        llmperf_param p = EFFICIENCIES[i];
+        double d[LLMPERF_ENGINE_PARAM_COUNT];
+        llmperf_engine_derivative(part, hw, e, p, d);
+        for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
+            double error = d[k] * part->param[k] * part->error[k];
+            e->covariance[p][p] += error * error;
+        }
+        if (e->covariance[p][p] > 0)
+            e->fitted |= 1u << p;
+    }
+}
+
 /* The parameters of the entry of one kind, regime and dtype. */
 static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmperf_hw *hw,
                                     llmperf_calib_key key)
@@ -105,6 +123,7 @@ static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmpe
     default: /* norms, gathers, scans: their bytes decide */
         break;
     }
+    set_errors(&e, part, hw);
     return e;
 }
 
@@ -234,27 +253,31 @@ void llmperf_engine_calib(const llmperf_engine *engine, const llmperf_engine_par
 
 /* ---- the host's part of a step ---------------------------------------------------------------------- */
 
-double host_time(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
-                 double ops_s, double launch_s)
+double llmperf_host_time(const llmperf_host *host, double layers, double sequences, double ops_s,
+                         double launch_s)
 {
-    if (!c->calib || !c->calib->host.engine[0])
-        return 0;
-    const llmperf_host *host = &c->calib->host;
-    double layers = 0, sequences = 0;
-    for (int i = 0; i < c->model->layer_kind_count; i++)
-        layers += (double)c->model->layers[i].count;
-    for (int i = 0; i < segment_count; i++)
-        sequences += (double)segments[i].sequences;
     double own = host->step_s + host->layer_s * layers + host->sequence_s * sequences - launch_s;
     if (!(own > 0))
         return 0;
     if (host->norm == 1)
         return own;
-    if (isinf(host->norm))
-        return fmax(own - ops_s, 0);
     double largest = fmax(own, ops_s);
     double sum = pow(own / largest, host->norm) + pow(ops_s / largest, host->norm);
-    return fmax(largest * pow(sum, 1 / host->norm) - ops_s, 0);
+    return isinf(host->norm) ? largest - ops_s
+                             : fmax(largest * pow(sum, 1 / host->norm) - ops_s, 0);
+}
+
+double host_time(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+                 double ops_s, double launch_s)
+{
+    if (!c->calib || !c->calib->host.engine[0])
+        return 0;
+    double layers = 0, sequences = 0;
+    for (int i = 0; i < c->model->layer_kind_count; i++)
+        layers += (double)c->model->layers[i].count;
+    for (int i = 0; i < segment_count; i++)
+        sequences += (double)segments[i].sequences;
+    return llmperf_host_time(&c->calib->host, layers, sequences, ops_s, launch_s);
 }
 
 /* ---- parts alike ------------------------------------------------------------------------------------ */
@@ -275,12 +298,15 @@ void llmperf_engine_mean(const llmperf_engine_part *const *parts, const llmperf_
                          double ret_param[LLMPERF_ENGINE_PARAM_COUNT], int *ret_nearest)
 {
     static const double TYPICAL = 0.05, LEAST = 1e-12; /* weight of what is typical; log of 0 */
+    /* rows that reach less of the bandwidth do not tell what holds the part up: it lends nothing */
+    static const double LEAST_LENT = 0.5;
     double sum[LLMPERF_ENGINE_PARAM_COUNT], total = TYPICAL, heaviest = 0;
     int nearest = -1;
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
         sum[k] = TYPICAL * log(fmax(PARAMS[k].typical, LEAST));
     for (int i = 0; i < count; i++) {
-        if (parts_hw[i] == hw || strcmp(parts_hw[i]->name, hw->name) == 0)
+        if (strcmp(parts_hw[i]->name, hw->name) == 0 ||
+            parts[i]->param[LLMPERF_ENGINE_WEIGHT] < LEAST_LENT)
             continue;
         double w = llmperf_engine_likeness(parts_hw[i], hw) * (weight ? weight[i] : 1);
         total += w;

@@ -66,7 +66,9 @@ llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib
                              double spread)
 {
     double variance = 0;
-    for (int e = 0; e < calib->entry_count; e++) {
+    /* a profile's residual was found on models that it has not seen: it holds all of its error */
+    int entries = calib->host.engine[0] ? 0 : calib->entry_count;
+    for (int e = 0; e < entries; e++) {
         const llmperf_calib_entry *entry = &calib->entry[e];
         const double *v = sum->vector[e];
         double parameters = 0;

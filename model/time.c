@@ -551,13 +551,6 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_PASSES] = {0, 1e4, false},     [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
         [LLMPERF_PARAM_HEAD] = {0, 1e3, false},       [LLMPERF_PARAM_TALL] = {0, 1, false},
         [LLMPERF_PARAM_QUERY_WORK] = {0, 1e3, false}, [LLMPERF_PARAM_UNPACK] = {0, 1e4, false},
-        [LLMPERF_PARAM_COMPUTE] = {0, 1.05, true},    [LLMPERF_PARAM_MEMORY] = {0, 1.05, true},
-        [LLMPERF_PARAM_LINK] = {0, 1.05, true},       [LLMPERF_PARAM_NORM] = {0, INFINITY, true},
-        [LLMPERF_PARAM_LAUNCH] = {0, 1e3, false},     [LLMPERF_PARAM_SERIAL] = {0, 1e3, false},
-        [LLMPERF_PARAM_WORK] = {0, 1e3, false},       [LLMPERF_PARAM_HOP] = {0, 1e3, false},
-        [LLMPERF_PARAM_FILL] = {0, 1e6, false},       [LLMPERF_PARAM_SCORE] = {0, 1e4, false},
-        [LLMPERF_PARAM_TILE] = {0, 1, false},         [LLMPERF_PARAM_SETTLE] = {0, 100, false},
-        [LLMPERF_PARAM_PASSES] = {0, 1e4, false},     [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
     };
     return RANGE[param];
 }

@@ -243,6 +243,14 @@ typedef struct llmperf_gradient {
 } llmperf_gradient;
 
 /*
+ * What the host adds to a step of `layers` layers and `sequences` sequences, whose operators take
+ * ops_s, launch_s of it launches that their fits count: norm_p(host, operators) - operators, with
+ * host = step + layer x layers + sequence x sequences - launches. Never below 0.
+ */
+LLMPERF_API double llmperf_host_time(const llmperf_host *host, double layers, double sequences,
+                                     double ops_s, double launch_s);
+
+/*
  * Time of one launch of `op` on one device of `hw`: the only place where time is computed; fit,
  * predict, sweep and validate all call it.
  *   calib:        NULL = ideal: max(flop / peak, bytes / bandwidth); a collective costs the

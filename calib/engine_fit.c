@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An engine profile from measurements: every part fitted, weak ones towards like parts, and each
+ * model and each part left out in turn to find how far a profile can be trusted.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine_rows.h"
+#include "fit_internal.h"
+
+enum { ROUNDS = 4, ROUNDS_AGAIN = 2 };
+
+/* Standard deviation of log(parameter): between all engines, and between like parts of one. From the
+ * profiles themselves; docs/engines.md, "Priors". */
+static const double BETWEEN_ENGINES[ENGINE_FITTED] = {
+    [LLMPERF_ENGINE_WEIGHT] = 0.2,  [LLMPERF_ENGINE_KV] = 0.3,     [LLMPERF_ENGINE_HEADS] = 0.7,
+    [LLMPERF_ENGINE_COMPUTE] = 0.4, [LLMPERF_ENGINE_STORED] = 0.3, [LLMPERF_ENGINE_ATTENTION] = 0.4,
+    [LLMPERF_ENGINE_SCORE] = 1,     [LLMPERF_ENGINE_LAYER] = 1,    [LLMPERF_ENGINE_STEP] = 1,
+    [LLMPERF_ENGINE_SEQUENCE] = 1,  [LLMPERF_ENGINE_HOP] = 0.8,    [LLMPERF_ENGINE_LINK] = 0.5,
+};
+static const double BETWEEN_PARTS[ENGINE_FITTED] = {
+    [LLMPERF_ENGINE_WEIGHT] = 0.12, [LLMPERF_ENGINE_KV] = 0.2,
+    [LLMPERF_ENGINE_HEADS] = 0.4,   [LLMPERF_ENGINE_COMPUTE] = 0.25,
+    [LLMPERF_ENGINE_STORED] = 0.2,  [LLMPERF_ENGINE_ATTENTION] = 0.3,
+    [LLMPERF_ENGINE_SCORE] = 0.5,   [LLMPERF_ENGINE_LAYER] = 0.5,
+    [LLMPERF_ENGINE_STEP] = 0.7,    [LLMPERF_ENGINE_SEQUENCE] = 0.7,
+    [LLMPERF_ENGINE_HOP] = 0.5,     [LLMPERF_ENGINE_LINK] = 0.4,
+};
+
+static const double FULL_WEIGHT_ROWS = 10; /* a part with fewer rows lends less */
+static const double POOL_ROWS = 10;        /* what the engine's spread weighs in a part's */
+static const double LEAST_RESIDUAL = 0.05; /* two stacks timing one part differ by as much */
+static const double Z90 = 1.645;
+
+typedef struct engine_fitter {
+    engine_rows *rows;
+    int parts;
+    llmperf_engine_part *first, *final; /* after each round, by part */
+    int64_t *used;                      /* rows of each part */
+    const engine_row **scratch;
+} engine_fitter;
+
+static llmperf_engine_part typical(void)
+{
+    llmperf_engine_part part = {0};
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+        part.param[k] = llmperf_engine_param_typical((llmperf_engine_param)k);
+    return part;
+}
+
+/* Rows of a part without those of one model (-1 = all of them). */
+static int64_t gather(const engine_fitter *f, int part, int without)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < f->rows->row_count; i++) {
+        const engine_row *row = &f->rows->row[i];
+        if (row->part == part && row->model != without)
+            f->scratch[count++] = row;
+    }
+    return count;
+}
+
+/* Fits a part alone, held to what is typical. */
+static bool fit_first(const engine_fitter *f, int part, int without, int rounds,
+                      llmperf_engine_part *ret)
+{
+    engine_prior prior;
+    llmperf_engine_part one = typical();
+    memcpy(prior.param, one.param, sizeof prior.param);
+    memcpy(prior.deviation, BETWEEN_ENGINES, sizeof prior.deviation);
+    if (rounds < ROUNDS) /* start where the fit to all rows ended */
+        memcpy(one.param, f->first[part].param, sizeof one.param);
+    int64_t count = gather(f, part, without);
+    bool good = count > 0 && engine_solve(f->rows, f->scratch, count, &f->rows->part[part], &prior,
+                                          rounds, one.param, one.error);
+    if (good)
+        *ret = one;
+    return good;
+}
+
+/* The mean of the other parts' first fits. */
+static int lend(const engine_fitter *f, const llmperf_engine_part *fits, const int64_t *used,
+                int part, double param[LLMPERF_ENGINE_PARAM_COUNT])
+{
+    const llmperf_engine_part *lender[LLMPERF_ENGINE_PARTS_MAX] = {0};
+    const llmperf_hw *hw[LLMPERF_ENGINE_PARTS_MAX] = {0};
+    double weight[LLMPERF_ENGINE_PARTS_MAX] = {0};
+    int count = 0, nearest;
+    for (int i = 0; i < f->parts; i++) {
+        if (i == part || used[i] == 0)
+            continue;
+        lender[count] = &fits[i];
+        hw[count] = &f->rows->part[i];
+        weight[count++] = fmin(1, (double)used[i] / FULL_WEIGHT_ROWS);
+    }
+    llmperf_engine_mean(lender, hw, weight, count, &f->rows->part[part], param, &nearest);
+    return count;
+}
+
+/* Fits a part again, held to like parts. */
+static bool fit_again(const engine_fitter *f, const llmperf_engine_part *fits, const int64_t *used,
+                      int part, int without, int rounds, llmperf_engine_part *ret)
+{
+    engine_prior prior;
+    llmperf_engine_part one = fits[part];
+    if (lend(f, fits, used, part, prior.param) == 0) {
+        *ret = one;
+        return true;
+    }
+    memcpy(prior.deviation, BETWEEN_PARTS, sizeof prior.deviation);
+    int64_t count = gather(f, part, without);
+    if (count == 0) {
+        memcpy(one.param, prior.param, sizeof one.param);
+    } else if (!engine_solve(f->rows, f->scratch, count, &f->rows->part[part], &prior, rounds,
+                             one.param, one.error)) {
+        return false;
+    }
+    *ret = one;
+    return true;
+}
+
+/* ---- errors ---------------------------------------------------------------------------------------------- */
+
+static void score(const engine_fitter *f, const llmperf_engine_part *part, int at, int model,
+                  size_t field)
+{
+    engine_form *form = calloc(1, sizeof *form);
+    if (!form)
+        return;
+    engine_form_set(form, &f->rows->part[at], part->param, false);
+    for (int64_t i = 0; i < f->rows->row_count; i++) {
+        engine_row *row = &f->rows->row[i];
+        if (row->part != at || (model >= 0 && row->model != model))
+            continue;
+        double error = log(engine_row_time(f->rows, row, form, NULL)) - row->log_time;
+        memcpy((char *)row + field, &error, sizeof error);
+    }
+    free(form);
+}
+
+/* Each model in turn is left out of the whole fit. */
+static bool leave_models_out(const engine_fitter *f)
+{
+    const engine_rows *rows = f->rows;
+    llmperf_engine_part *fits = malloc(sizeof *fits * (size_t)f->parts);
+    int64_t used[LLMPERF_ENGINE_PARTS_MAX];
+    bool good = fits != NULL;
+    for (int model = 0; model < rows->model_count && good; model++) {
+        memcpy(fits, f->first, sizeof *fits * (size_t)f->parts);
+        for (int part = 0; part < f->parts && good; part++) {
+            used[part] = gather(f, part, model);
+            if (used[part] < f->used[part] && used[part] > 0)
+                good = fit_first(f, part, model, ROUNDS_AGAIN, &fits[part]);
+        }
+        for (int part = 0; part < f->parts && good; part++) {
+            llmperf_engine_part one;
+            if (used[part] == f->used[part])
+                continue;
+            if (used[part] == 0) /* no row of the part is left: start from what is typical */
+                fits[part] = typical();
+            good = fit_again(f, fits, used, part, model, ROUNDS_AGAIN, &one);
+            if (good)
+                score(f, &one, part, model, offsetof(engine_row, unseen));
+        }
+    }
+    free(fits);
+    return good;
+}
+
+static void leave_parts_out(const engine_fitter *f)
+{
+    for (int part = 0; part < f->parts; part++) {
+        llmperf_engine_part one = typical();
+        if (lend(f, f->final, f->used, part, one.param) > 0)
+            score(f, &one, part, -1, offsetof(engine_row, unseen_part));
+    }
+}
+
+/* ---- quality and residuals -------------------------------------------------------------------------------- */
+
+static double get(const engine_row *row, size_t field)
+{
+    double value;
+    memcpy(&value, (const char *)row + field, sizeof value);
+    return value;
+}
+
+/* Which rows a statistic is of: one part (-1 = all), prefill or not (-1 = both); those of a part's
+ * only model where `lonely`. */
+typedef struct filter {
+    int part, prefill;
+    bool others_alone; /* rows whose part has rows of other models */
+} filter;
+
+static bool passes(const engine_fitter *f, const engine_row *row, const filter *by)
+{
+    if ((by->part >= 0 && row->part != by->part) ||
+        (by->prefill >= 0 && row->prefill != (by->prefill != 0)))
+        return false;
+    return !by->others_alone || gather(f, row->part, row->model) > 0;
+}
+
+typedef enum statistic { AS_ERROR, AS_BIAS, AS_LOG } statistic;
+
+/* Quantile of |error|, error or |log| of a field; 0 without rows. ret_count may be NULL. */
+static double quantile(const engine_fitter *f, size_t field, const filter *by, statistic what,
+                       double share, int64_t *ret_count)
+{
+    double *values = malloc(sizeof *values * (size_t)(f->rows->row_count + 1)), result = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; values && i < f->rows->row_count; i++) {
+        const engine_row *row = &f->rows->row[i];
+        double log_error = get(row, field);
+        if (isnan(log_error) || !passes(f, row, by))
+            continue;
+        values[count++] = what == AS_LOG    ? fabs(log_error)
+                          : what == AS_BIAS ? exp(log_error) - 1
+                                            : fabs(exp(log_error) - 1);
+    }
+    if (count > 0) {
+        fit_sort(values, count);
+        result = fit_quantile(values, count, share);
+    }
+    free(values);
+    if (ret_count)
+        *ret_count = count;
+    return result;
+}
+
+static double mean_error(const engine_fitter *f, int part)
+{
+    double sum = 0, count = 0;
+    for (int64_t i = 0; i < f->rows->row_count; i++)
+        if (f->rows->row[i].part == part) {
+            sum += fabs(exp(f->rows->row[i].fitted) - 1);
+            count++;
+        }
+    return count > 0 ? sum / count : 0;
+}
+
+/* Residuals of a part: of models left out, pooled with the engine's where they are few. */
+static double residual_of(const engine_fitter *f, int part, int prefill, bool quick)
+{
+    size_t field = quick ? offsetof(engine_row, fitted) : offsetof(engine_row, unseen);
+    const filter own = {part, prefill, !quick}, all = {-1, prefill, !quick};
+    int64_t rows, pool;
+    double mine = quantile(f, field, &own, AS_LOG, 0.9, &rows) / Z90;
+    double pooled = quantile(f, field, &all, AS_LOG, 0.9, &pool) / Z90;
+    if (pool == 0) { /* nothing was left out: twice what the fit left */
+        const filter any = {part, -1, false};
+        pooled = 2 * quantile(f, offsetof(engine_row, fitted), &any, AS_LOG, 0.9, NULL) / Z90;
+    }
+    double n = (double)rows;
+    double both = (n * mine * mine + POOL_ROWS * pooled * pooled) / (n + POOL_ROWS);
+    return fmax(sqrt(both), LEAST_RESIDUAL);
+}
+
+static double coverage(const engine_fitter *f, int at, const llmperf_engine_part *part)
+{
+    const filter own = {at, -1, true};
+    double inside = 0, count = 0;
+    for (int64_t i = 0; i < f->rows->row_count; i++) {
+        const engine_row *row = &f->rows->row[i];
+        if (isnan(row->unseen) || !passes(f, row, &own))
+            continue;
+        double deviation = row->prefill ? part->prefill_residual : part->decode_residual;
+        inside += fabs(row->unseen) <= Z90 * deviation;
+        count++;
+    }
+    return count > 0 ? inside / count : 0;
+}
+
+/* The roofline's errors, and those of the roofline times the factor that suits the part best. */
+static void baselines(const engine_fitter *f, int part, llmperf_engine_quality *q)
+{
+    double *ratio = malloc(sizeof *ratio * (size_t)(f->rows->row_count + 1));
+    int64_t count = 0;
+    for (int64_t i = 0; ratio && i < f->rows->row_count; i++) {
+        const engine_row *row = &f->rows->row[i];
+        if (row->part == part)
+            ratio[count++] = exp(row->log_time) / row->roofline_s;
+    }
+    if (count > 0) {
+        fit_sort(ratio, count);
+        double factor = fit_quantile(ratio, count, 0.5);
+        for (int64_t i = 0; i < count; i++)
+            ratio[i] = fabs(1 / ratio[i] - 1);
+        q->roofline_frac = fit_quantile(ratio, count, 0.5); /* sorted either way: ratio >= 0.95 */
+        for (int64_t i = 0; i < count; i++)
+            ratio[i] = fabs(factor * (1 - ratio[i]) - 1);
+        fit_sort(ratio, count);
+        q->constant_frac = fit_quantile(ratio, count, 0.5);
+    }
+    free(ratio);
+}
+
+static int64_t models_of(const engine_fitter *f, int part)
+{
+    int64_t count = 0;
+    for (int model = 0; model < f->rows->model_count; model++)
+        count += gather(f, part, model) < f->used[part];
+    return count;
+}
+
+static void judge_part(const engine_fitter *f, int at, bool quick, llmperf_engine_part *part)
+{
+    const filter all = {at, -1, false};
+    llmperf_engine_quality *q = &part->quality;
+    const size_t fitted = offsetof(engine_row, fitted), unseen = offsetof(engine_row, unseen);
+    q->rows = f->used[at];
+    q->models = models_of(f, at);
+    q->refused = f->rows->refused[at];
+    q->median_frac = quantile(f, fitted, &all, AS_ERROR, 0.5, NULL);
+    q->p90_frac = quantile(f, fitted, &all, AS_ERROR, 0.9, NULL);
+    q->bias_frac = quantile(f, fitted, &all, AS_BIAS, 0.5, NULL);
+    q->mean_frac = mean_error(f, at);
+    baselines(f, at, q);
+    part->decode_residual = residual_of(f, at, 0, quick);
+    part->prefill_residual = residual_of(f, at, 1, quick);
+    if (!quick && q->models > 1) {
+        q->unseen_median_frac = quantile(f, unseen, &all, AS_ERROR, 0.5, NULL);
+        q->unseen_p90_frac = quantile(f, unseen, &all, AS_ERROR, 0.9, NULL);
+        q->unseen_coverage_frac = coverage(f, at, part);
+    }
+    q->unseen_part_frac = quantile(f, offsetof(engine_row, unseen_part), &all, AS_ERROR, 0.5, NULL);
+}
+
+/* A parameter whose error the rows cut to less than half of the prior's is told by them. */
+static void mark_fitted(llmperf_engine_part *part, bool alone)
+{
+    const double *prior = alone ? BETWEEN_ENGINES : BETWEEN_PARTS;
+    part->fitted = 0;
+    for (int k = 0; k < ENGINE_FITTED; k++)
+        if (part->error[k] < 0.5 * prior[k])
+            part->fitted |= 1u << k;
+}
+
+/* What a part without an entry adds to the residual: from the parts left out. */
+static double borrowed_of(const engine_fitter *f)
+{
+    const filter all = {-1, -1, false};
+    int64_t count;
+    double lent = quantile(f, offsetof(engine_row, unseen_part), &all, AS_LOG, 0.9, &count) / Z90;
+    double own = 0;
+    for (int i = 0; i < f->parts; i++)
+        own += f->final[i].decode_residual / f->parts;
+    return count > 0 ? sqrt(fmax(lent * lent - own * own, 0.01)) : 0;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------- */
+
+static bool fit_parts(engine_fitter *f)
+{
+    for (int part = 0; part < f->parts; part++)
+        if (!fit_first(f, part, -1, ROUNDS, &f->first[part]))
+            return false;
+    for (int part = 0; part < f->parts; part++) {
+        if (!fit_again(f, f->first, f->used, part, -1, ROUNDS, &f->final[part]))
+            return false;
+        score(f, &f->final[part], part, -1, offsetof(engine_row, fitted));
+    }
+    return true;
+}
+
+static void digest_rows(const engine_rows *rows, char digest[32])
+{
+    uint64_t hash = FIT_HASH_START;
+    for (int64_t i = 0; i < rows->row_count; i++) {
+        const engine_row *row = &rows->row[i];
+        hash = fit_hash(hash, &row->log_time, sizeof row->log_time);
+        hash = fit_hash(hash, &row->roofline_s, sizeof row->roofline_s);
+    }
+    snprintf(digest, 32, "fnv1a64:%016llx", (unsigned long long)hash);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const llmperf_engine_part *x = a, *y = b;
+    return strcmp(x->hw, y->hw);
+}
+
+static void finish(engine_fitter *f, bool quick, llmperf_engine *engine)
+{
+    for (int i = 0; i < f->parts; i++) {
+        llmperf_engine_part *part = &f->final[i];
+        snprintf(part->hw, sizeof part->hw, "%s", f->rows->part[i].name);
+        snprintf(part->versions, sizeof part->versions, "%s", f->rows->versions[i]);
+        mark_fitted(part, f->parts == 1);
+        judge_part(f, i, quick, part);
+        if (part->quality.models == 1)
+            snprintf(part->remarks, sizeof part->remarks,
+                     "one model only: what other models add is the engine's average");
+    }
+    engine->borrowed = quick ? 0 : borrowed_of(f);
+    engine->part_count = f->parts;
+    memcpy(engine->part, f->final, sizeof *engine->part * (size_t)f->parts);
+    qsort(engine->part, (size_t)engine->part_count, sizeof *engine->part, by_name);
+    digest_rows(f->rows, engine->digest);
+}
+
+/* Parts of which every row was refused are taken out. */
+static void drop_empty_parts(engine_rows *rows)
+{
+    int kept = 0;
+    for (int part = 0; part < rows->part_count; part++) {
+        bool any = false;
+        for (int64_t i = 0; i < rows->row_count && !any; i++)
+            any = rows->row[i].part == part;
+        if (!any)
+            continue;
+        if (kept < part) {
+            rows->part[kept] = rows->part[part];
+            memcpy(rows->versions[kept], rows->versions[part], sizeof *rows->versions);
+            rows->refused[kept] = rows->refused[part];
+            for (int64_t i = 0; i < rows->row_count; i++)
+                if (rows->row[i].part == part)
+                    rows->row[i].part = kept;
+        }
+        kept++;
+    }
+    rows->part_count = kept;
+}
+
+static llmperf_status fit_rows(engine_rows *rows, bool quick, llmperf_engine *engine,
+                               llmperf_error *error)
+{
+    llmperf_status status = LLMPERF_OK;
+    drop_empty_parts(rows);
+    const size_t parts = (size_t)rows->part_count;
+    engine_fitter f = {.rows = rows,
+                       .parts = rows->part_count,
+                       .first = calloc(parts, sizeof *f.first),
+                       .final = calloc(parts, sizeof *f.final),
+                       .used = calloc(parts, sizeof *f.used),
+                       .scratch = malloc(sizeof *f.scratch * (size_t)(rows->row_count + 1))};
+    if (!f.first || !f.final || !f.used || !f.scratch) {
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        goto out;
+    }
+    for (int part = 0; part < f.parts; part++)
+        f.used[part] = gather(&f, part, -1);
+    if (!fit_parts(&f) || (!quick && !leave_models_out(&f))) {
+        status = llmperf_fail(error, LLMPERF_E_FIT, "the fit did not converge");
+        goto out;
+    }
+    if (!quick)
+        leave_parts_out(&f);
+    finish(&f, quick, engine);
+out:
+    free(f.first);
+    free(f.final);
+    free(f.used);
+    free(f.scratch);
+    return status;
+}
+
+llmperf_status llmperf_fit_engine(const llmperf_runs *runs, const llmperf_spec_paths *paths,
+                                  const llmperf_engine_fit_options *options,
+                                  llmperf_engine *ret_engine, llmperf_error *error)
+{
+    engine_rows *rows = calloc(1, sizeof *rows);
+    llmperf_engine *engine = calloc(1, sizeof *engine);
+    llmperf_status status = LLMPERF_OK;
+    if (!rows || !engine) {
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        goto out;
+    }
+    status = engine_rows_build(runs, paths, options, rows, engine->name, error);
+    if (status == LLMPERF_OK)
+        status = fit_rows(rows, options->quick, engine, error);
+    if (status == LLMPERF_OK)
+        *ret_engine = *engine;
+out:
+    engine_rows_free(rows);
+    free(rows);
+    free(engine);
+    return status;
+}

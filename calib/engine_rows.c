@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* Measurements of engines as operators of whole steps, and the time that a profile gives them. */
+#include "engine_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Faster than this share of the roofline is another workload than the row says. */
+static const double LEAST_OF_ROOFLINE = 0.95;
+
+static void *grown(void *items, int64_t count, int64_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    int64_t room = *capacity ? 2 * *capacity : 256;
+    void *more = realloc(items, (size_t)room * size);
+    if (more)
+        *capacity = room;
+    return more;
+}
+
+void engine_rows_free(engine_rows *rows)
+{
+    if (!rows)
+        return;
+    free(rows->model);
+    free(rows->row);
+    free(rows->step);
+    free(rows->op);
+    memset(rows, 0, sizeof *rows);
+}
+
+/* ---- parts and models ---------------------------------------------------------------------------------- */
+
+typedef struct builder {
+    engine_rows *rows;
+    const llmperf_spec_paths *paths;
+    const llmperf_engine_fit_options *options;
+    llmperf_calib *ideal;
+    bool out_of_memory;
+    const llmperf_case *c; /* of the row being built */
+} builder;
+
+/* Index of the part a run is of; -1 with a reason. */
+static int part_of(builder *b, const llmperf_run *run, llmperf_error *why)
+{
+    engine_rows *rows = b->rows;
+    char path[LLMPERF_PATH_MAX];
+    const llmperf_hw *only = b->options->hw;
+    if (only && run->gpu[0] && !llmperf_hw_is(only, run->gpu)) {
+        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "another part");
+        return -1;
+    }
+    for (int i = 0; i < rows->part_count; i++)
+        if (only || llmperf_hw_is(&rows->part[i], run->gpu))
+            return i;
+    if (rows->part_count == LLMPERF_ENGINE_PARTS_MAX) {
+        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "more than %d parts", LLMPERF_ENGINE_PARTS_MAX);
+        return -1;
+    }
+    llmperf_hw *hw = &rows->part[rows->part_count];
+    if (only) {
+        *hw = *only;
+    } else if (!run->gpu[0]) {
+        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run names no part; --hw is needed");
+        return -1;
+    } else if (llmperf_find_hw(b->paths, run->gpu, path, why) != LLMPERF_OK ||
+               llmperf_hw_load(path, hw, why) != LLMPERF_OK) {
+        return -1;
+    }
+    return rows->part_count++;
+}
+
+/* A plain gated decoder of the dimensions that a file tells. */
+static void model_of_shape(const llmperf_run *run, llmperf_model *model)
+{
+    const llmperf_run_shape *s = &run->shape;
+    memset(model, 0, sizeof *model);
+    snprintf(model->name, sizeof model->name, "%s", run->model[0] ? run->model : "by its shape");
+    model->hidden = model->embedding_dim = s->hidden;
+    model->vocab = s->vocab;
+    model->final_norm = true;
+    model->layer_kind_count = 1;
+    model->layers[0] =
+        (llmperf_layer){.count = s->layers,
+                        .norms = 2,
+                        .attention = {.heads = s->heads,
+                                      .kv_heads = s->kv_heads > 0 ? s->kv_heads : s->heads,
+                                      .head_dim = s->heads > 0 ? s->hidden / s->heads : 0,
+                                      .value_dim = s->heads > 0 ? s->hidden / s->heads : 0,
+                                      .rope = true},
+                        .mlp = {.ffn = s->ffn, .gated = true}};
+    model->dtype = LLMPERF_DTYPE_FP16;
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
+        model->weight_dtype[i] = LLMPERF_DTYPE_FP16;
+        model->weight_bits[i] = 16;
+    }
+}
+
+static llmperf_status load_model(builder *b, const llmperf_run *run, llmperf_model *model,
+                                 llmperf_error *why)
+{
+    char path[LLMPERF_PATH_MAX];
+    if (run->shape.layers > 0) {
+        model_of_shape(run, model);
+        return llmperf_model_check(model, why);
+    }
+    if (!run->model[0]) {
+        if (!b->options->model)
+            return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run names no model");
+        *model = *b->options->model;
+        return LLMPERF_OK;
+    }
+    llmperf_status status = llmperf_find_model(b->paths, run->model, path, why);
+    return status == LLMPERF_OK ? llmperf_model_load(path, model, why) : status;
+}
+
+/* Index of the model a run is of; -1 with a reason. */
+static int model_of(builder *b, const llmperf_run *run, llmperf_error *why)
+{
+    engine_rows *rows = b->rows;
+    int64_t capacity = rows->model_capacity;
+    for (int i = 0; i < rows->model_count; i++) {
+        const llmperf_model *m = &rows->model[i];
+        bool same = strcasecmp(m->name, run->model) == 0;
+        for (int k = 0; k < m->alias_count && !same; k++)
+            same = strcasecmp(m->aliases[k], run->model) == 0;
+        if (same && (run->shape.layers == 0 || m->layers[0].count == run->shape.layers))
+            return i;
+    }
+    llmperf_model *model = grown(rows->model, rows->model_count, &capacity, sizeof *model);
+    if (!model) {
+        b->out_of_memory = true;
+        return -1;
+    }
+    rows->model = model;
+    rows->model_capacity = (int)capacity;
+    if (load_model(b, run, &model[rows->model_count], why) != LLMPERF_OK)
+        return -1;
+    return rows->model_count++;
+}
+
+/* ---- from a run to steps --------------------------------------------------------------------------------- */
+
+/* Seconds that a run took; 0 = its metric is no time. */
+static double measured_time(const llmperf_run *run, const llmperf_workload *w)
+{
+    double batch = (double)w->batch, prompt = (double)(w->prompt - w->cached);
+    double generate = (double)w->generate;
+    switch (run->metric) {
+    case LLMPERF_METRIC_E2E:
+    case LLMPERF_METRIC_TTFT:
+    case LLMPERF_METRIC_TPOT:
+        return run->value;
+    case LLMPERF_METRIC_DECODE_RATE:
+        return batch / run->value;
+    case LLMPERF_METRIC_PREFILL_RATE:
+        return batch * prompt / run->value;
+    case LLMPERF_METRIC_OUTPUT_RATE:
+        return batch * generate / run->value;
+    case LLMPERF_METRIC_TOTAL_RATE:
+        return batch * (prompt + generate) / run->value;
+    default:
+        return 0;
+    }
+}
+
+static void add_step(const llmperf_segment *segments, int segment_count, double times,
+                     void *context)
+{
+    builder *b = context;
+    engine_rows *rows = b->rows;
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    int count = llmperf_emit(b->c, segments, segment_count, ops);
+    engine_step *step = grown(rows->step, rows->step_count, &rows->step_capacity, sizeof *step);
+    if (step)
+        rows->step = step;
+    else
+        b->out_of_memory = true;
+    while (rows->op_count + count > rows->op_capacity && !b->out_of_memory) {
+        llmperf_op *op = grown(rows->op, rows->op_capacity, &rows->op_capacity, sizeof *op);
+        if (op)
+            rows->op = op;
+        else
+            b->out_of_memory = true;
+    }
+    if (b->out_of_memory)
+        return;
+    memcpy(&rows->op[rows->op_count], ops, (size_t)count * sizeof *ops);
+    double sequences = 0;
+    for (int i = 0; i < segment_count; i++)
+        sequences += (double)segments[i].sequences;
+    rows->step[rows->step_count++] =
+        (engine_step){.times = times,
+                      .layers = (double)llmperf_model_layers(b->c->model),
+                      .sequences = sequences,
+                      .first = rows->op_count,
+                      .count = count};
+    rows->op_count += count;
+}
+
+/* The steps whose time a run measured. */
+static void add_steps(builder *b, const llmperf_run *run, engine_row *row)
+{
+    const llmperf_workload *w = &b->c->workload;
+    bool whole = run->metric == LLMPERF_METRIC_E2E || run->metric == LLMPERF_METRIC_OUTPUT_RATE ||
+                 run->metric == LLMPERF_METRIC_TOTAL_RATE;
+    row->first = b->rows->step_count;
+    row->prefill = run->metric == LLMPERF_METRIC_TTFT || run->metric == LLMPERF_METRIC_PREFILL_RATE;
+    if (whole || row->prefill)
+        llmperf_prefill_steps(b->c, w->batch, w->chunk, add_step, b);
+    if (!row->prefill && (!whole || w->generate > 1)) {
+        llmperf_segment segment = llmperf_decode_segment(b->c, w->batch, w->context);
+        add_step(&segment, 1, whole ? (double)(w->generate - 1) : 1, b);
+    }
+    row->count = (int)(b->rows->step_count - row->first);
+}
+
+static double roofline_of(const engine_rows *rows, const engine_row *row)
+{
+    double sum = 0;
+    for (int64_t s = row->first; s < row->first + row->count; s++) {
+        const engine_step *step = &rows->step[s];
+        for (int64_t i = step->first; i < step->first + step->count; i++)
+            sum += step->times * rows->op[i].repeat *
+                   llmperf_time_op(&rows->op[i], &rows->part[row->part], NULL, NULL, NULL);
+    }
+    return sum;
+}
+
+static void add_version(char *versions, const char *version)
+{
+    size_t used = strlen(versions), length = strlen(version);
+    if (length == 0 || strstr(versions, version) || used + length + 3 > 96)
+        return;
+    snprintf(versions + used, 96 - used, "%s%s", used ? ", " : "", version);
+}
+
+static llmperf_status check_devices(const llmperf_hw *hw, const llmperf_workload *w,
+                                    llmperf_error *why)
+{
+    static const int64_t NODE = 8; /* devices of a node */
+    if (w->tp > NODE && w->tp > hw->link.domain)
+        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED,
+                            "more than one node: what joins them is not said (tp %lld)",
+                            (long long)w->tp);
+    return LLMPERF_OK;
+}
+
+/* Builds the row of one run; LLMPERF_E_UNSUPPORTED and the like with a reason: it is left out. */
+static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error *why)
+{
+    engine_rows *rows = b->rows;
+    engine_row row = {.run = run, .fitted = NAN, .unseen = NAN, .unseen_part = NAN};
+    llmperf_workload w = {0};
+    llmperf_case c;
+    llmperf_model *model;
+    if (run->kind != LLMPERF_RUN_STATIC)
+        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "no static batch");
+    row.part = part_of(b, run, why);
+    row.model = row.part >= 0 ? model_of(b, run, why) : -1;
+    if (row.part < 0 || row.model < 0)
+        return LLMPERF_E_UNSUPPORTED;
+    model = malloc(sizeof *model);
+    if (!model)
+        return LLMPERF_E_MEMORY;
+    *model = rows->model[row.model];
+    llmperf_status status = llmperf_run_workload(run, &w, &w, why);
+    if (status == LLMPERF_OK)
+        status = llmperf_run_formats(run, model, &w, why);
+    if (status == LLMPERF_OK)
+        status = check_devices(&rows->part[row.part], &w, why);
+    if (status == LLMPERF_OK)
+        status = llmperf_case_init(&c, model, &rows->part[row.part], NULL, &w, why);
+    double time_s = status == LLMPERF_OK ? measured_time(run, &c.workload) : 0;
+    if (status == LLMPERF_OK && !(time_s > 0))
+        status = llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "no time was measured");
+    if (status == LLMPERF_OK) {
+        const int64_t steps = rows->step_count, ops = rows->op_count;
+        b->c = &c;
+        add_steps(b, run, &row);
+        row.log_time = log(time_s);
+        row.roofline_s = b->out_of_memory ? 0 : roofline_of(rows, &row);
+        if (time_s < LEAST_OF_ROOFLINE * row.roofline_s) {
+            rows->refused[row.part]++;
+            rows->step_count = steps;
+            rows->op_count = ops;
+            status = llmperf_fail(why, LLMPERF_E_UNSUPPORTED,
+                                  "faster than the roofline (%.2g of its time): another "
+                                  "workload, or arithmetic with another peak",
+                                  time_s / row.roofline_s);
+        }
+    }
+    free(model);
+    if (status != LLMPERF_OK)
+        return status;
+    add_version(rows->versions[row.part], run->engine_version);
+    engine_row *more = grown(rows->row, rows->row_count, &rows->row_capacity, sizeof *more);
+    if (!more || b->out_of_memory)
+        return LLMPERF_E_MEMORY;
+    rows->row = more;
+    rows->row[rows->row_count++] = row;
+    return LLMPERF_OK;
+}
+
+static bool is_engine(const llmperf_run *run, const char *engine, const char *const *aliases)
+{
+    bool same = strcasecmp(run->engine, engine) == 0;
+    for (int i = 0; aliases && aliases[i] && !same; i++)
+        same = strcasecmp(run->engine, aliases[i]) == 0;
+    return same;
+}
+
+llmperf_status engine_rows_build(const llmperf_runs *runs, const llmperf_spec_paths *paths,
+                                 const llmperf_engine_fit_options *options, engine_rows *ret_rows,
+                                 char engine[48], llmperf_error *error)
+{
+    builder b = {.rows = ret_rows, .paths = paths, .options = options};
+    snprintf(engine, 48, "%s", options->engine ? options->engine : "");
+    for (int64_t i = 0; i < runs->count; i++) {
+        const llmperf_run *run = &runs->run[i];
+        llmperf_error why = {0};
+        if (options->engine) {
+            if (run->engine[0] && !is_engine(run, options->engine, options->aliases))
+                continue;
+        } else if (!engine[0]) {
+            snprintf(engine, 48, "%s", run->engine);
+        } else if (strcasecmp(engine, run->engine) != 0) {
+            return llmperf_fail(
+                error, LLMPERF_E_USAGE,
+                "the runs are of several engines, %s and %s; --engine NAME picks one", engine,
+                run->engine);
+        }
+        llmperf_status status = add_run(&b, run, &why);
+        if (status == LLMPERF_E_MEMORY || b.out_of_memory)
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        if (status != LLMPERF_OK && options->visit)
+            options->visit(run, why.text, options->context);
+    }
+    if (ret_rows->row_count == 0)
+        return llmperf_fail(error, LLMPERF_E_FIT, "no usable run of %s",
+                            engine[0] ? engine : "an engine");
+    return LLMPERF_OK;
+}
+
+/* ---- the time of a row -------------------------------------------------------------------------------------- */
+
+void engine_form_set(engine_form *form, const llmperf_hw *hw, const double *param, bool with_chain)
+{
+    static const llmperf_engine NAMELESS = {.name = "fit"};
+    double d[LLMPERF_ENGINE_PARAM_COUNT];
+    memset(&form->part, 0, sizeof form->part);
+    memcpy(form->part.param, param, sizeof form->part.param);
+    llmperf_engine_calib(&NAMELESS, &form->part, hw, NULL, &form->calib);
+    for (int e = 0; with_chain && e < form->calib.entry_count; e++)
+        for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
+            llmperf_engine_derivative(&form->part, hw, &form->calib.entry[e], (llmperf_param)p, d);
+            memcpy(form->chain[e][p], d, sizeof form->chain[e][p]);
+        }
+}
+
+/* Adds `s` seconds of one operator to the sums by profile parameter. */
+static void add_gradient(const engine_form *form, const llmperf_gradient *g, double s, double *sum)
+{
+    for (int i = 0; i < g->count; i++) {
+        if (g->entry[i] == LLMPERF_CALIB_NO_ENTRY)
+            continue;
+        for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
+            double by = s * g->dlog[i][p];
+            const double *chain = form->chain[g->entry[i]][p];
+            if (by == 0)
+                continue;
+            for (int k = 0; k < ENGINE_FITTED; k++)
+                sum[k] += by * chain[k];
+        }
+    }
+}
+
+double engine_row_time(const engine_rows *rows, const engine_row *row, const engine_form *form,
+                       double *ret_dlog)
+{
+    const llmperf_hw *hw = &rows->part[row->part];
+    const double *param = form->part.param;
+    double total = 0, sum[ENGINE_FITTED] = {0}; /* of t, of dt / dparam */
+    for (int64_t s = row->first; s < row->first + row->count; s++) {
+        const engine_step *step = &rows->step[s];
+        double ops_s = 0;
+        for (int64_t i = step->first; i < step->first + step->count; i++) {
+            const llmperf_op *op = &rows->op[i];
+            llmperf_gradient g;
+            double t =
+                op->repeat * llmperf_time_op(op, hw, &form->calib, NULL, ret_dlog ? &g : NULL);
+            ops_s += t;
+            if (ret_dlog)
+                add_gradient(form, &g, step->times * t, sum);
+        }
+        total += step->times * (ops_s + llmperf_host_time(&form->calib.host, step->layers,
+                                                          step->sequences, ops_s, 0));
+        sum[LLMPERF_ENGINE_STEP] += step->times;
+        sum[LLMPERF_ENGINE_LAYER] += step->times * step->layers;
+        sum[LLMPERF_ENGINE_SEQUENCE] += step->times * step->sequences;
+    }
+    for (int k = 0; ret_dlog && k < ENGINE_FITTED; k++)
+        ret_dlog[k] = sum[k] * param[k] / total;
+    return total;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From measurements of whole engines to an engine profile. Part of libllmperf-calib, which links
+ * GSL: a program with it is under the terms of the GPL, version 3 or later; our sources stay MIT.
+ */
+#ifndef LLMPERF_FIT_ENGINE_H
+#define LLMPERF_FIT_ENGINE_H
+
+#include "llmperf/engine.h"
+#include "llmperf/runs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero means default. */
+typedef struct llmperf_engine_fit_options {
+    const char *engine; /* rows of this engine alone; NULL = all rows, which must be of one */
+    /* names that stand for `engine` in the rows (profile aliases), NULL-terminated; may be NULL */
+    const char *const *aliases;
+    /* the part of rows that name none, and the only one to fit; NULL = each row's own */
+    const llmperf_hw *hw;
+    const llmperf_model *model; /* of rows that name none and tell no shape; may be NULL */
+    bool quick; /* without leaving models and parts out: residuals of the fit alone */
+    /* told of each row that is left out; may be NULL */
+    void (*visit)(const llmperf_run *run, const char *why, void *context);
+    void *context;
+} llmperf_engine_fit_options;
+
+/*
+ * Fits every part that the static rows hold, weak ones towards like parts of the engine.
+ *   minimises: log(measured / predicted) over whole requests, prefills and decode steps, with
+ *              llmperf_time_op()'s gradient, robust against outliers, each parameter held to what is
+ *              typical (first round) or to the mean of like parts (second) by a prior
+ *   leaves out: rows faster than the roofline, more devices than one node's link joins, what
+ *              llmperf_run_workload() does not take
+ *   quality:   each model left out in turn gives the residuals; each part left out, `borrowed`
+ *   errors:    LLMPERF_E_FIT when no row is usable; LLMPERF_E_USAGE when rows are of several
+ *              engines; LLMPERF_E_MEMORY
+ *   threads:   as llmperf_fit()
+ */
+LLMPERF_API llmperf_status llmperf_fit_engine(const llmperf_runs *runs,
+                                              const llmperf_spec_paths *paths,
+                                              const llmperf_engine_fit_options *options,
+                                              llmperf_engine *ret_engine, llmperf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
