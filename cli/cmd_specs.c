@@ -39,10 +39,11 @@ typedef struct spec {
     llmperf_model model;
     llmperf_hw hw;
     llmperf_calib calib; /* listed only */
+    llmperf_engine engine;
 } spec;
 
-enum { LISTED_KINDS = 3 };
-static const char *const LISTED[LISTED_KINDS] = {"models", "hardware", "calibration"};
+enum { LISTED_KINDS = 4 };
+static const char *const LISTED[LISTED_KINDS] = {"models", "hardware", "calibration", "engine"};
 
 /* ---- list ------------------------------------------------------------------------------------------ */
 
@@ -66,7 +67,8 @@ static bool list_one(const char *name, const char *path, void *context)
     spec *one = l->one;
     llmperf_status status = l->kind == 0   ? llmperf_model_load(path, &one->model, &error)
                             : l->kind == 1 ? llmperf_hw_load(path, &one->hw, &error)
-                                           : llmperf_calib_load(path, &one->calib, &error);
+                            : l->kind == 2 ? llmperf_calib_load(path, &one->calib, &error)
+                                           : llmperf_engine_load(path, &one->engine, &error);
     if (status != LLMPERF_OK) { /* a broken file is named, the rest still listed */
         common_report(status, &error);
         l->status = l->status == LLMPERF_OK ? status : l->status;
@@ -74,7 +76,8 @@ static bool list_one(const char *name, const char *path, void *context)
     }
     status = l->kind == 0   ? llmperf_write_model_row(l->out, l->format, &one->model, l->first)
              : l->kind == 1 ? llmperf_write_hw_row(l->out, l->format, &one->hw, l->first)
-                            : llmperf_write_calib_row(l->out, l->format, &one->calib, l->first);
+             : l->kind == 2 ? llmperf_write_calib_row(l->out, l->format, &one->calib, l->first)
+                            : llmperf_write_engine_row(l->out, l->format, &one->engine, l->first);
     l->status = l->status == LLMPERF_OK ? status : l->status;
     l->first = false;
     return true;
@@ -96,7 +99,8 @@ static llmperf_status list(const specs_arguments *a, const char *kind, common_ou
     if (!known) {
         free(one);
         return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "'specs list %s'; models, hardware or calibration is allowed", kind);
+                            "'specs list %s'; models, hardware, calibration or engine is allowed",
+                            kind);
     }
     if (json && !a->names)
         fprintf(output->file, "{\n  \"llmperf\": \"%s\",\n  \"schema\": %d", llmperf_version(),
@@ -230,7 +234,7 @@ static int run(int argc, char **argv)
                               "'specs %s' is not known; list, show and check are allowed", verb);
     else if (is_list ? names > 1 : is_show ? names != 1 : names < 1)
         status = llmperf_fail(&error, LLMPERF_E_USAGE, "'specs %s' takes %s; %d given", verb,
-                              is_list   ? "models, hardware, calibration or nothing"
+                              is_list   ? "models, hardware, calibration, engine or nothing"
                               : is_show ? "one NAME or file"
                                         : "at least one NAME or file",
                               names);
@@ -266,7 +270,8 @@ const option_command COMMAND_SPECS = {
     .synopsis = "list|show|check [NAME...]",
     .summary = "what is shipped, where each number comes from, is this file right",
     .about =
-        "list shows the shipped models, hardware and calibrations; show prints a model or part, "
+        "list shows the shipped models, hardware, calibrations and engine profiles; show prints a "
+        "model or part, "
         "with the source and confidence of its numbers; check reads files and names every fault "
         "with its line, "
         "and compares a model's parameter count with the published one.",

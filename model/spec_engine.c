@@ -112,6 +112,25 @@ static void read_quality(doc_reader *r, doc_node *map, llmperf_engine_quality *q
     reader_done(r, doc_refuse_unknown(r->document, map, words, r->error));
 }
 
+/* A required name: some text, without control bytes. */
+static void read_name(doc_reader *r, doc_node *map, const char *key, char *buffer, size_t size)
+{
+    doc_node *node = doc_get(map, key);
+    char escaped[4 * LLMPERF_NAME_MAX];
+    buffer[0] = '\0';
+    if (!node) {
+        reader_done(r, doc_fail(r->document, map, r->error, "%s is missing; it is required", key));
+        return;
+    }
+    if (!reader_done(r, doc_text(r->document, node, buffer, size, r->error)))
+        return;
+    llmperf_escape(buffer, escaped, sizeof escaped);
+    if (!buffer[0] || strcmp(buffer, escaped) != 0)
+        reader_done(r, doc_fail(r->document, node, r->error,
+                                "%s is '%s'; some text without control bytes is allowed", key,
+                                escaped));
+}
+
 static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
 {
     llmperf_engine_part part = {0};
@@ -119,10 +138,7 @@ static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
         return;
     for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++)
         part.param[i] = llmperf_engine_param_typical((llmperf_engine_param)i);
-    if (!doc_get(map, "hardware"))
-        reader_done(r, doc_fail(r->document, map, r->error,
-                                "hardware is missing; the name of a part is required"));
-    reader_text(r, map, "hardware", part.hw, sizeof part.hw);
+    read_name(r, map, "hardware", part.hw, sizeof part.hw);
     reader_text(r, map, "versions", part.versions, sizeof part.versions);
     reader_text(r, map, "remarks", part.remarks, sizeof part.remarks);
     read_params(r, map, &part);
@@ -154,10 +170,7 @@ static void read_engine(doc_reader *r, doc_node *root, llmperf_engine *engine)
     if (!reader_is_kind(r, root, DOC_MAP, "schema: 1"))
         return;
     reader_schema(r, root, LLMPERF_ENGINE_SCHEMA, "an engine profile");
-    doc_node *name = doc_get(root, "name");
-    if (!name)
-        reader_done(r, doc_fail(r->document, root, r->error, "name is missing; it is required"));
-    reader_text(r, root, "name", engine->name, sizeof engine->name);
+    read_name(r, root, "name", engine->name, sizeof engine->name);
     reader_done(r,
                 read_aliases(r->document, root, &engine->alias_count, engine->aliases, r->error));
     reader_text(r, root, "source", engine->source, sizeof engine->source);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "llmperf/engine.h"
 #include "page.h"
 #include "sink.h"
 #include "writers.h"
@@ -146,6 +147,45 @@ llmperf_status llmperf_write_calib_row(FILE *out, const char *format, const llmp
     snprintf(percent, sizeof percent, "%.1f %%", 100 * values[3]);
     const char *cells[] = {name, human_count(values[1], fits), human_count(values[2], samples),
                            values[3] > 0 ? percent : "-", calib->hw};
+    put_row(out, format, headings, cells, first);
+    return LLMPERF_OK;
+}
+
+/* Median error of an engine's parts on models that their fits have not seen, by rows; 0 = not said. */
+static double unseen_error(const llmperf_engine *engine, double *ret_rows)
+{
+    double sum = 0, counted = 0;
+    *ret_rows = 0;
+    for (int i = 0; i < engine->part_count; i++) {
+        const llmperf_engine_quality *quality = &engine->part[i].quality;
+        *ret_rows += (double)quality->rows;
+        if (quality->unseen_median_frac <= 0)
+            continue;
+        sum += (double)quality->rows * quality->unseen_median_frac;
+        counted += (double)quality->rows;
+    }
+    return counted > 0 ? sum / counted : 0;
+}
+
+llmperf_status llmperf_write_engine_row(FILE *out, const char *format, const llmperf_engine *engine,
+                                        bool first)
+{
+    static const char *const keys[] = {"name", "parts", "runs", "unseen_error_frac", "licence"};
+    static const char *const headings[] = {"engine", "parts", "runs", "unseen", "licence"};
+    double rows, error = unseen_error(engine, &rows);
+    const double values[CELLS] = {0, engine->part_count, rows, error, 0};
+    if (is_record(format)) {
+        put_record(out, keys, engine->name, values, engine->licence, strcmp(format, "csv") == 0,
+                   first);
+        return LLMPERF_OK;
+    }
+    char name[LLMPERF_NAME_MAX * 2], licence[LLMPERF_NAME_MAX * 2], percent[HUMAN_MAX];
+    char parts[HUMAN_MAX], runs[HUMAN_MAX];
+    llmperf_escape(engine->name, name, sizeof name);
+    llmperf_escape(engine->licence, licence, sizeof licence);
+    snprintf(percent, sizeof percent, "%.1f %%", 100 * error);
+    const char *cells[] = {name, human_count(values[1], parts), human_count(rows, runs),
+                           error > 0 ? percent : "-", licence};
     put_row(out, format, headings, cells, first);
     return LLMPERF_OK;
 }

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "llmperf/engine.h"
 #include "llmperf/predict.h"
 
 #ifdef __cplusplus
@@ -98,6 +99,8 @@ LLMPERF_API llmperf_status llmperf_write_hw_row(FILE *out, const char *format, c
                                                 bool first);
 LLMPERF_API llmperf_status llmperf_write_calib_row(FILE *out, const char *format,
                                                    const llmperf_calib *calib, bool first);
+LLMPERF_API llmperf_status llmperf_write_engine_row(FILE *out, const char *format,
+                                                    const llmperf_engine *engine, bool first);
 
 #ifdef __cplusplus
 }

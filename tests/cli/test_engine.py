@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Engine profiles from outside: --engine, what it adds, what it says, and fit on runs."""
+import csv
+import io
+
+from llmperf_test import (case, close, contains, equal, expect, folder, main, run, run_json)
+
+PREDICT = "predict llama-3.1-8b h100-sxm --engine vllm -b 16"
+
+
+def host_by_hand(report, part, layers=32, batch=16):
+    """step + layers x layer + sequences x sequence, from the shipped file's own numbers."""
+    return part["step_s"] + layers * part["layer_s"] + batch * part["sequence_s"]
+
+
+def parameters(profile, hardware):
+    """The parameters of one part, read from the YAML text without a YAML library."""
+    found, inside = {}, False
+    for line in profile.splitlines():
+        if line.startswith("  - hardware:"):
+            inside = hardware in line
+        elif inside and line.startswith("      ") and ": " in line:
+            key, value = line.strip().split(": ", 1)
+            found.setdefault(key, value)
+    return {key: float(value) for key, value in found.items() if key.endswith(("_s", "efficiency"))}
+
+
+def shipped_profile(name):
+    import os
+    import pathlib
+    return (pathlib.Path(os.environ["LLMPERF_SOURCE"]) / "specs/engine" / f"{name}.yaml").read_text()
+
+
+@case("the host's share of a step is that of the profile's numbers")
+def _():
+    report = run_json(PREDICT)
+    part = parameters(shipped_profile("vllm"), "h100-sxm")
+    step = report["decode"]["time_s"]["value"]
+    close(report["decode"]["share"]["host"] * step, host_by_hand(report, part), relative=1e-9)
+    close(sum(report["decode"]["share"].values()), 1, relative=1e-9)
+
+
+@case("predict names the profile, its part and kind")
+def _():
+    report = run_json(PREDICT)
+    equal(report["hardware"]["calibration"]["engine"], "vllm")
+    equal(report["hardware"]["calibration"]["kind"], "calibrated")
+    equal(report["tpot_s"]["kind"], "calibrated")
+    contains(run(PREDICT, code=0).out, "vllm profile, calibrated")
+
+
+@case("a part without runs borrows, wider, and says so")
+def _():
+    own = run_json(PREDICT)
+    lent = run_json("predict llama-3.1-8b l40 --engine vllm -b 16")
+    equal(lent["tpot_s"]["kind"], "borrowed")
+    width = lambda r: r["tpot_s"]["high"] / r["tpot_s"]["value"]
+    expect(width(lent) > 1.1 * width(own), f"{width(lent)} {width(own)}")
+    expect(any("no runs of vllm on l40 are known" in n for n in lent["notes"]), lent["notes"])
+
+
+@case("an unknown engine ends with 2 and the known ones")
+def _():
+    result = run("predict llama-3.1-8b h100-sxm --engine vlm", code=2)
+    contains(result.err, "no engine profile is named 'vlm'; ")
+    for name in ("vllm", "tensorrt-llm", "llama.cpp", "sglang", "hf-transformers"):
+        contains(result.err, name)
+
+
+@case("aliases, case and paths name a profile")
+def _():
+    names = ("tensorrt-llm", "trtllm", "TensorRT-LLM")
+    reports = [run_json(["predict", "llama-3.1-8b", "h100-sxm", "--engine", n]) for n in names]
+    for report in reports:
+        equal(report["tpot_s"], reports[0]["tpot_s"])
+    with folder() as here:
+        path = here / "mine.yaml"
+        path.write_text(shipped_profile("tensorrt-llm"))
+        again = run_json(["predict", "llama-3.1-8b", "h100-sxm", "--engine", path])
+        equal(again["tpot_s"], reports[0]["tpot_s"])
+
+
+@case("--engine none is no engine")
+def _():
+    plain, none = (run_json(["predict", "llama-3.1-8b", "h100-sxm", *more])
+                   for more in ([], ["--engine", "none"]))
+    equal(plain["tpot_s"], none["tpot_s"])
+
+
+@case("kernels of a calibration under the host of a profile")
+def _():
+    kernels = run_json("predict llama-3.1-8b h100-sxm --calibration h100-sxm-vllm")
+    both = run_json("predict llama-3.1-8b h100-sxm --calibration h100-sxm-vllm --engine vllm")
+    equal(both["hardware"]["calibration"]["engine"], "vllm")
+    expect(both["tpot_s"]["value"] > kernels["tpot_s"]["value"], "the host adds time")
+    expect(any("kernels of the calibration" in n for n in both["notes"]), both["notes"])
+
+
+@case("sweep, explain and predict agree on the step")
+def _():
+    step = run_json(PREDICT)["tpot_s"]["value"]
+    rows = csv.DictReader(io.StringIO(run(
+        "sweep llama-3.1-8b h100-sxm --engine vllm --batch 16 --format csv", code=0).out))
+    close(float(next(rows)["time_s"]), step, relative=1e-9)
+    told = run("explain tpot_s llama-3.1-8b h100-sxm --engine vllm -b 16", code=0).out
+    contains(told, "host")
+    contains(told, f"{step * 1e3:.3g} ms")
+
+
+@case("explain shows the host's share and its formula")
+def _():
+    share = run("explain decode.share.host llama-3.1-8b h100-sxm --engine vllm", code=0).out
+    contains(share, "host of the engine")
+    report = run_json("explain tpot_s llama-3.1-8b h100-sxm --engine vllm --format json")
+    term = next(t for t in report["terms"] if t["name"] == "host")
+    contains(term["formula"], "steps * (step_s + layers * layer_s) + sequences * sequence_s")
+
+
+@case("specs list shows the profiles")
+def _():
+    listed = run("specs list engine --names", code=0).out.split()
+    for name in ("vllm", "tensorrt-llm", "llama.cpp", "lmdeploy"):
+        expect(name in listed, name)
+    rows = run_json("specs list engine --format json")["engine"]
+    expect(all(r["licence"] and r["runs"] > 0 for r in rows), rows)
+
+
+@case("a broken profile ends with 3 and every fault")
+def _():
+    with folder() as here:
+        path = here / "bad.yaml"
+        path.write_text("schema: 1\nname: a\nparts:\n  - hardware: x\n"
+                        "    parameters: {weight_efficiency: 3, layer_z: 1}\n")
+        result = run(["predict", "llama-3.1-8b", "h100-sxm", "--engine", path], code=3)
+        contains(result.err, "bad.yaml:5:37: weight_efficiency is integer 3")
+        contains(result.err, "parameter 'layer_z' is not known; did you mean 'layer_s'?")
+
+
+# ---- fit ------------------------------------------------------------------------------------------------
+
+HEADER = ("engine,engine_version,gpu,gpu_count,tp,pp,ep,model,weight_dtype,act_dtype,kv_dtype,"
+          "batch_or_concurrency,input_len,output_len,metric,value,kind\n")
+
+
+def made_runs(engine, seed_profile):
+    """End-to-end rows whose values the program itself predicts under a known profile."""
+    lines = [HEADER]
+    for model in ("llama-2-7b", "llama-3.1-8b", "qwen2.5-7b"):
+        for batch in (1, 8, 64):
+            report = run_json(["predict", model, "a100-sxm-80gb", "--engine", seed_profile, "-b",
+                               batch, "-s", 512, "-g", 256, "--weight-dtype", "fp16",
+                               "--act-dtype", "fp16"])
+            rate = report["decode"]["tokens_per_s"]["value"]
+            lines.append(f"{engine},1.0,A100-SXM-80,1,1,1,1,{model},fp16,fp16,fp16,{batch},512,256,"
+                         f"decode_tok_s,{rate!r},static\n")
+    return "".join(lines)
+
+
+@case("fit makes a profile of runs that predicts them again")
+def _():
+    with folder() as here:
+        runs, profile = here / "runs.csv", here / "mine.yaml"
+        runs.write_text(made_runs("mine", "tensorrt-llm"))
+        told = run(["fit", runs, "-o", profile, "--source", "made here", "--licence", "MIT"],
+                   code=0).out
+        contains(told, "a100-sxm-80gb")
+        text = profile.read_text()
+        contains(text, 'name: "mine"')
+        contains(text, 'source: "made here"')
+        for model, batch in (("llama-2-7b", 8), ("llama-2-13b", 8)):
+            ask = ["predict", model, "a100-sxm-80gb", "-b", batch, "-s", 512, "-g", 256,
+                   "--weight-dtype", "fp16", "--act-dtype", "fp16", "--engine"]
+            close(run_json([*ask, profile])["tpot_s"]["value"],
+                  run_json([*ask, "tensorrt-llm"])["tpot_s"]["value"], relative=0.05)
+
+
+@case("fit on runs of two engines asks for one; nothing is written")
+def _():
+    with folder() as here:
+        runs, profile = here / "runs.csv", here / "mine.yaml"
+        text = made_runs("mine", "vllm")
+        runs.write_text(text + text.splitlines()[1].replace("mine,", "yours,", 1) + "\n")
+        result = run(["fit", runs, "-o", profile], code=2)
+        contains(result.err, "the runs are of several engines, mine and yours; --engine NAME")
+        expect(not profile.exists(), "written")
+        run(["fit", runs, "--engine", "mine", "--quick", "-o", profile], code=0)
+        expect(profile.exists(), "not written")
+
+
+@case("fit without a usable run ends with 6 and says why rows were left out")
+def _():
+    with folder() as here:
+        runs = here / "runs.csv"
+        runs.write_text(HEADER + "mine,1.0,NoSuchPart,1,1,1,1,llama-2-7b,fp16,fp16,fp16,8,512,256,"
+                                 "decode_tok_s,100,static\n")
+        result = run(["fit", runs], code=6)
+        contains(result.err, "no usable run of mine")
+        contains(result.err, "no hardware is named 'NoSuchPart'")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/* Engine profiles: what their parameters come to by hand, their files, and what a part without an
+ * entry borrows. */
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llmperf/llmperf.h"
+
+static llmperf_error error;
+static llmperf_hw hw;
+static llmperf_model model;
+static llmperf_engine engine, again;
+static llmperf_engine_part part;
+static llmperf_calib calib;
+
+/* 1 TB/s, 100 TFLOP/s in bf16, 10 GB/s links: seconds are easy. */
+static void round_part(void)
+{
+    memset(&hw, 0, sizeof hw);
+    snprintf(hw.name, sizeof hw.name, "round");
+    hw.mem_bytes_per_s = 1e12;
+    hw.memory_bytes = 1e12;
+    hw.units = 100;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 1e13;
+    hw.link = (llmperf_link){.kind = "nvlink", .bytes_per_s = 1e10, .latency_s = 1e-6, .domain = 8};
+}
+
+/* Two layers of hidden 1024, 8 heads of 128 over 2 KV heads, FFN 4096, no norm counted apart. */
+static void small_model(void)
+{
+    memset(&model, 0, sizeof model);
+    snprintf(model.name, sizeof model.name, "small");
+    model.hidden = model.embedding_dim = 1024;
+    model.vocab = 4096;
+    model.final_norm = true;
+    model.layer_kind_count = 1;
+    model.layers[0] = (llmperf_layer){
+        .count = 2,
+        .norms = 2,
+        .attention = {.heads = 8, .kv_heads = 2, .head_dim = 128, .value_dim = 128, .rope = true},
+        .mlp = {.ffn = 4096, .gated = true}};
+    model.dtype = LLMPERF_DTYPE_BF16;
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
+        model.weight_dtype[i] = LLMPERF_DTYPE_BF16;
+        model.weight_bits[i] = 16;
+    }
+}
+
+static void known_part(void)
+{
+    static const double PARAM[LLMPERF_ENGINE_PARAM_COUNT] = {
+        [LLMPERF_ENGINE_WEIGHT] = 0.8,   [LLMPERF_ENGINE_KV] = 0.5,
+        [LLMPERF_ENGINE_HEADS] = 4,      [LLMPERF_ENGINE_COMPUTE] = 0.5,
+        [LLMPERF_ENGINE_STORED] = 0.25,  [LLMPERF_ENGINE_ATTENTION] = 0.4,
+        [LLMPERF_ENGINE_SCORE] = 2,      [LLMPERF_ENGINE_LAYER] = 1e-4,
+        [LLMPERF_ENGINE_STEP] = 1e-3,    [LLMPERF_ENGINE_SEQUENCE] = 1e-5,
+        [LLMPERF_ENGINE_HOP] = 2e-5,     [LLMPERF_ENGINE_LINK] = 0.5,
+        [LLMPERF_ENGINE_REQUEST] = 5e-3, [LLMPERF_ENGINE_MIXED] = 0.2,
+    };
+    memset(&part, 0, sizeof part);
+    memset(&engine, 0, sizeof engine);
+    snprintf(part.hw, sizeof part.hw, "round");
+    snprintf(engine.name, sizeof engine.name, "mine");
+    memcpy(part.param, PARAM, sizeof PARAM);
+    part.decode_residual = 0.1;
+    part.prefill_residual = 0.2;
+}
+
+static void set_up(void)
+{
+    error = (llmperf_error){0};
+    round_part();
+    small_model();
+    known_part();
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+}
+
+TestSuite(engine, .init = set_up);
+
+/* ---- what the parameters come to ----------------------------------------------------------------------- */
+
+Test(engine, dense_layers_add_compute_and_memory)
+{
+    /* 1000 x 1000 x 1000 in bf16: 2e9 flop / (0.5 x 1e14) = 40 us; 6e6 bytes / 0.8e12 = 7.5 us */
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .devices = 1,
+                     .repeat = 1,
+                     .m = 1000,
+                     .n = 1000,
+                     .k = 1000,
+                     .flop = 2e9,
+                     .weight_bytes = 2e6,
+                     .input_bytes = 2e6,
+                     .output_bytes = 2e6,
+                     .bytes = 6e6};
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 47.5e-6, 1e-12);
+    /* stored in 4 bits: four times the compute time; 4.5e6 bytes */
+    op.weight_bytes = 0.5e6;
+    op.bytes = 4.5e6;
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 160e-6 + 5.625e-6, 1e-12);
+}
+
+Test(engine, experts_count_as_stored_narrow_by_what_they_stream)
+{
+    /* 4 experts of 1000 x 1000 in 16 bit, 10 tokens each: not narrow, though weight_bytes holds all */
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .devices = 1,
+                     .repeat = 1,
+                     .m = 10,
+                     .n = 1000,
+                     .k = 1000,
+                     .flop = 4 * 2e7,
+                     .weight_bytes = 8e6,
+                     .bytes = 8e6};
+    /* 8e7 / 0.5e14 = 1.6 us; 8e6 / 0.8e12 = 10 us */
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 11.6e-6, 1e-12);
+    op.weight_bytes = op.bytes = 2e6; /* 4 bits: 6.4 us, 2.5 us */
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 8.9e-6, 1e-12);
+}
+
+Test(engine, decode_attention_reads_per_kv_head_and_per_query_head)
+{
+    /* 8 heads over 2 KV heads of 128, 1000 keys, one sequence, 16 bit: K and V 2 x 2 x 128 x 1000 x 2
+     * bytes = 1.024e6 at half of 1 TB/s = 2.048 us; per query head 4 x that, 4.096e6 bytes, at
+     * 4 TB/s = 1.024 us */
+    llmperf_op op = {.kind = LLMPERF_KIND_ATTENTION,
+                     .regime = LLMPERF_REGIME_DECODE,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .devices = 1,
+                     .repeat = 1,
+                     .flop = 2.0 * 8 * 256 * 1000,
+                     .kv_read_bytes = 1.024e6,
+                     .bytes = 1.024e6,
+                     .sequences = 1,
+                     .query_tokens = 1,
+                     .past_tokens = 999,
+                     .heads = 8,
+                     .kv_heads = 2,
+                     .head_dim = 128,
+                     .value_dim = 128};
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 3.072e-6, 1e-12);
+}
+
+Test(engine, attention_of_prompts_moves_scores)
+{
+    /* 1000 queries, 8 heads of 128, 500500 pairs: 2 x 8 x 256 x 500500 flop = 2.05005e9 at 0.4 x 1e14
+     * = 51.25 us; 2 bytes for each of 8 x 500500 scores at 1 TB/s = 8.008 us; bytes 1e6 / 0.8e12 */
+    llmperf_op op = {.kind = LLMPERF_KIND_ATTENTION,
+                     .regime = LLMPERF_REGIME_PREFILL,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .devices = 1,
+                     .repeat = 1,
+                     .flop = 2.0 * 8 * 256 * 500500,
+                     .bytes = 1e6,
+                     .sequences = 1,
+                     .query_tokens = 1000,
+                     .heads = 8,
+                     .kv_heads = 2,
+                     .head_dim = 128,
+                     .value_dim = 128};
+    double by_hand = 2.0 * 8 * 256 * 500500 / 0.4e14 + 2.0 * 8 * 500500 / 1e12 + 1e6 / 0.8e12;
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), by_hand, 1e-12);
+}
+
+Test(engine, collectives_cost_a_hop_a_doubling)
+{
+    llmperf_op op = {.kind = LLMPERF_KIND_COLLECTIVE,
+                     .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
+                     .launches = 1,
+                     .devices = 4,
+                     .repeat = 1,
+                     .link_bytes = 1e6};
+    /* 2 doublings x 20 us + 1e6 / (0.5 x 1e10) = 40 + 200 us */
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 240e-6, 1e-12);
+}
+
+Test(engine, the_host_adds_per_step_layer_and_sequence)
+{
+    llmperf_workload w = {.batch = 5, .prompt = 100, .generate = 10};
+    llmperf_case c;
+    llmperf_total total;
+    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+              error.text);
+    llmperf_segment segment = llmperf_decode_segment(&c, 5, 100);
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_time times[LLMPERF_OPS_MAX];
+    int count = llmperf_step(&c, &segment, 1, ops, times, &total);
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += ops[i].repeat * times[i].time_s;
+    /* 1 ms + 2 x 0.1 ms + 5 x 10 us */
+    cr_expect_float_eq(total.host_s, 1.25e-3, 1e-12);
+    cr_expect_float_eq(total.time_s, sum + 1.25e-3, 1e-12);
+    /* the whole prefill of five prompts in steps of 100 tokens: five steps of one sequence */
+    c.workload.chunk = 100;
+    cr_expect_float_eq(llmperf_prefill_total(&c, 5, &total), 5, 0);
+    cr_expect_float_eq(total.host_s, 5 * 1.21e-3, 1e-12);
+}
+
+Test(engine, host_norm_runs_from_sum_to_maximum)
+{
+    llmperf_host host = {.step_s = 3, .norm = 1};
+    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 0), 3, 1e-12);
+    host.norm = 2; /* 5 - 4 */
+    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 0), 1, 1e-12);
+    host.norm = INFINITY;
+    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 0), 0, 0);
+    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 1, 0), 2, 1e-12);
+    host.norm = 1; /* launches that fits of operators count are the host's, not added to it */
+    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 2), 1, 1e-12);
+    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 9), 0, 0);
+}
+
+Test(engine, shares_of_a_step_sum_to_one_with_the_host)
+{
+    static llmperf_prediction p;
+    llmperf_workload w = {.batch = 8, .prompt = 512};
+    llmperf_case c;
+    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+              error.text);
+    cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK);
+    const llmperf_share *s = &p.share;
+    cr_expect_gt(s->host, 0.5);
+    cr_expect_float_eq(s->dense + s->attention + s->other + s->launch + s->link + s->host, 1,
+                       1e-12);
+    /* the interval is the profile's residual, once a step: exp(1.6449 x 0.1) */
+    cr_expect_float_eq(p.tpot_s.high / p.tpot_s.value, exp(1.644853627 * 0.1), 1e-6);
+    cr_expect_float_eq(p.ttft_s.value / p.ttft_s.low, exp(1.644853627 * 0.2), 1e-6);
+    cr_expect_eq(p.kind, LLMPERF_ESTIMATE_CALIBRATED);
+    cr_expect_float_eq(p.tpot_s.value, llmperf_tpot(&c, 8), 1e-15);
+}
+
+Test(engine, time_never_falls_with_batch_and_context)
+{
+    llmperf_workload w = {.prompt = 512};
+    llmperf_case c;
+    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+              error.text);
+    double before = 0;
+    for (int64_t batch = 1; batch < 4096; batch = batch * 3 / 2 + 1) {
+        double now = llmperf_tpot(&c, batch);
+        cr_expect_geq(now, before);
+        before = now;
+    }
+    before = 0;
+    for (int64_t context = 0; context < 100000; context = 2 * context + 1) {
+        llmperf_case_move(&c, 4, 512, context);
+        double now = llmperf_tpot(&c, 4);
+        cr_expect_geq(now, before);
+        before = now;
+    }
+}
+
+Test(engine, fits_of_operators_take_the_place_of_the_profiles)
+{
+    static llmperf_calib kernels, both;
+    llmperf_calib_entry e = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_calib_init(&kernels);
+    snprintf(kernels.name, sizeof kernels.name, "kernels");
+    e.param[LLMPERF_PARAM_MEMORY] = 0.9;
+    e.param[LLMPERF_PARAM_LAUNCH] = 5e-6;
+    cr_assert(llmperf_calib_set(&kernels, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
+                                LLMPERF_DTYPE_BF16, &e, NULL) == LLMPERF_OK);
+    llmperf_engine_calib(&engine, &part, &hw, &kernels, &both);
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .devices = 1,
+                     .repeat = 1,
+                     .m = 1,
+                     .n = 1000,
+                     .k = 1000,
+                     .flop = 2e6,
+                     .weight_bytes = 2e6,
+                     .bytes = 2e6};
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &both, NULL, NULL), 5e-6 + 2e-6 / 0.9, 1e-12);
+    cr_expect_float_eq(both.host.layer_s, 1e-4, 0);
+    /* attention, of which there is no fit, is the profile's */
+    cr_expect_neq(both.index[LLMPERF_KIND_ATTENTION][LLMPERF_REGIME_DECODE][LLMPERF_DTYPE_BF16],
+                  LLMPERF_CALIB_NO_ENTRY);
+}
+
+/* The derivative that the fit uses, against differences of the entries. */
+Test(engine, derivatives_agree_with_differences)
+{
+    static llmperf_calib low, high;
+    for (int k = 0; k < LLMPERF_ENGINE_REQUEST; k++) {
+        llmperf_engine_part shifted = part;
+        double step = 1e-6 * part.param[k], d[LLMPERF_ENGINE_PARAM_COUNT];
+        shifted.param[k] = part.param[k] - step;
+        llmperf_engine_calib(&engine, &shifted, &hw, NULL, &low);
+        shifted.param[k] = part.param[k] + step;
+        llmperf_engine_calib(&engine, &shifted, &hw, NULL, &high);
+        for (int e = 0; e < calib.entry_count; e++)
+            for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
+                if (isinf(calib.entry[e].param[p]))
+                    continue;
+                double slope = (high.entry[e].param[p] - low.entry[e].param[p]) / (2 * step);
+                llmperf_engine_derivative(&part, &hw, &calib.entry[e], (llmperf_param)p, d);
+                cr_expect_float_eq(d[k], slope, 1e-6 * fmax(1, fabs(slope)),
+                                   "%s of entry %d by %s: %g, not %g",
+                                   llmperf_param_name((llmperf_param)p), e,
+                                   llmperf_engine_param_name((llmperf_engine_param)k), d[k], slope);
+            }
+    }
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------- */
+
+static char *written(const llmperf_engine *e)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    cr_assert(out != NULL);
+    cr_assert(llmperf_engine_write(out, e, NULL) == LLMPERF_OK);
+    fclose(out);
+    return text;
+}
+
+Test(engine, what_is_written_reads_back_to_the_last_bit)
+{
+    engine.alias_count = 2;
+    snprintf(engine.aliases[0], sizeof engine.aliases[0], "my \"own\"");
+    snprintf(engine.aliases[1], sizeof engine.aliases[1], "other");
+    snprintf(engine.source, sizeof engine.source, "measured: here");
+    snprintf(engine.licence, sizeof engine.licence, "MIT");
+    snprintf(engine.digest, sizeof engine.digest, "fnv1a64:0123456789abcdef");
+    engine.borrowed = 0.1 + 0.2;
+    part.fitted = 5;
+    part.error[0] = 1.0 / 3;
+    part.quality.rows = 12;
+    part.quality.models = 3;
+    part.quality.unseen_median_frac = 1.0 / 7;
+    part.quality.bias_frac = -0.01;
+    snprintf(part.versions, sizeof part.versions, "0.5, 0.6");
+    engine.part[0] = part;
+    engine.part[1] = part;
+    snprintf(engine.part[1].hw, sizeof engine.part[1].hw, "other");
+    engine.part[1].quality = (llmperf_engine_quality){0};
+    engine.part_count = 2;
+    char *text = written(&engine);
+    llmperf_status status =
+        llmperf_engine_load_text("again.yaml", text, strlen(text), &again, &error);
+    cr_assert(status == LLMPERF_OK, "%s\n%s", error.text, text);
+    char *second = written(&again);
+    cr_expect_str_eq(text, second);
+    cr_expect_eq(memcmp(&engine.part[0], &again.part[0], sizeof engine.part[0]), 0);
+    cr_expect_eq(again.borrowed, engine.borrowed);
+    free(text);
+    free(second);
+}
+
+Test(engine, every_fault_of_a_file_is_told_with_its_place)
+{
+    static const struct {
+        const char *text, *fault;
+    } ROWS[] = {
+        {"name: a\nparts: []\n",
+         "1:1: schema is missing; 1 is required: is this an engine profile?"},
+        {"schema: 2\nname: a\nparts: []\n", "1:9: schema is 2; this version reads 1"},
+        {"schema: 1\nparts: []\n", "name is missing; it is required"},
+        {"schema: 1\nname: a\n", "parts is missing; a list is required"},
+        {"schema: 1\nname: a\nparts: 5\n", "3:8: parts is integer 5; a list"},
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n", "4:5: parameters is missing"},
+        {"schema: 1\nname: a\nparts:\n  - parameters: {}\n", "hardware is missing"},
+        {"schema: 1\nname: \"\"\nparts: []\n", "2:7: name is ''; some text"},
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {weight_efficency: 0.5}\n",
+         "5:18: parameter 'weight_efficency' is not known; did you mean 'weight_efficiency'?"},
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {weight_efficiency: 1.5}\n",
+         "5:37: weight_efficiency is number 1.5"},
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {layer_s: -1}\n",
+         "5:27: layer_s is integer -1"},
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {kv_efficiency: .nan}\n",
+         "5:33: kv_efficiency is"},
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n    fitted: [speed]\n",
+         "parameter 'speed' is not known"},
+        {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}}\n  - {hardware: X, "
+         "parameters: {}}\n",
+         "5:5: a second part 'X'; one is allowed"},
+        {"schema: 1\nname: a\npart: []\nparts: []\n", "did you mean 'parts'?"},
+        {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}, residual: {decoding: 1}}\n",
+         "key 'decoding' is not known; decode, prefill are allowed here"},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        error = (llmperf_error){0};
+        llmperf_status status = llmperf_engine_load_text("bad.yaml", ROWS[i].text,
+                                                         strlen(ROWS[i].text), &again, &error);
+        cr_expect_eq(status, LLMPERF_E_SPEC, "row %zu", i);
+        cr_expect(strstr(error.text, ROWS[i].fault), "row %zu: %s", i, error.text);
+    }
+}
+
+Test(engine, what_a_file_leaves_out_is_typical)
+{
+    static const char TEXT[] = "schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n";
+    cr_assert(llmperf_engine_load_text("a.yaml", TEXT, strlen(TEXT), &again, &error) == LLMPERF_OK);
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+        cr_expect_eq(again.part[0].param[k], llmperf_engine_param_typical((llmperf_engine_param)k));
+}
+
+/* ---- borrowing -------------------------------------------------------------------------------------------- */
+
+static llmperf_spec_paths source_paths(void)
+{
+    llmperf_spec_paths paths = {.count = 1};
+    snprintf(paths.folder[0], LLMPERF_PATH_MAX, "%s/specs", getenv("LLMPERF_SOURCE"));
+    return paths;
+}
+
+static void load_part(const llmperf_spec_paths *paths, const char *name, llmperf_hw *ret)
+{
+    char path[LLMPERF_PATH_MAX];
+    cr_assert(llmperf_find_hw(paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_hw_load(path, ret, &error) == LLMPERF_OK, "%s", error.text);
+}
+
+Test(engine, a_part_of_its_own_is_taken_as_it_is)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    load_part(&paths, "h100-sxm", &hw);
+    snprintf(part.hw, sizeof part.hw, "H100-SXM-80"); /* an alias */
+    engine.part[0] = part;
+    engine.part_count = 1;
+    llmperf_engine_choose(&paths, &engine, &hw, &found);
+    cr_expect_eq(found.borrowed, 0);
+    cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.5);
+}
+
+Test(engine, others_lend_their_mean_by_likeness)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    load_part(&paths, "h200-sxm", &hw);
+    engine.borrowed = 0.25;
+    engine.part_count = 2;
+    engine.part[0] = engine.part[1] = part;
+    snprintf(engine.part[0].hw, sizeof part.hw, "h100-sxm"); /* its twin */
+    snprintf(engine.part[1].hw, sizeof part.hw, "mi300x");   /* another vendor's */
+    engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.9;
+    engine.part[1].param[LLMPERF_ENGINE_WEIGHT] = 0.6;
+    llmperf_engine_choose(&paths, &engine, &hw, &found);
+    cr_expect_eq(found.borrowed, 0.25);
+    cr_expect_gt(found.param[LLMPERF_ENGINE_WEIGHT], 0.87);
+    cr_expect_lt(found.param[LLMPERF_ENGINE_WEIGHT], 0.9);
+    cr_expect_str_eq(found.hw, "h100-sxm");
+    cr_expect(strstr(found.remarks, "the nearest is h100-sxm"), "%s", found.remarks);
+    cr_expect_float_eq(found.decode_residual, 0.1, 1e-12);
+}
+
+Test(engine, a_part_that_is_held_up_by_something_unknown_lends_nothing)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    load_part(&paths, "h100-sxm", &hw);
+    engine.part_count = 1;
+    engine.part[0] = part;
+    snprintf(engine.part[0].hw, sizeof part.hw, "h20");
+    engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.4;
+    llmperf_engine_choose(&paths, &engine, &hw, &found);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT],
+                       llmperf_engine_param_typical(LLMPERF_ENGINE_WEIGHT), 1e-12);
+    cr_expect_gt(found.borrowed, 0);
+}
+
+Test(engine, likeness_is_that_of_units_and_generations)
+{
+    llmperf_spec_paths paths = source_paths();
+    static llmperf_hw h100, h200, a100, mi300x;
+    load_part(&paths, "h100-sxm", &h100);
+    load_part(&paths, "h200-sxm", &h200);
+    load_part(&paths, "a100-sxm-80gb", &a100);
+    load_part(&paths, "mi300x", &mi300x);
+    double twin = llmperf_engine_likeness(&h100, &h200),
+           kin = llmperf_engine_likeness(&h100, &a100);
+    cr_expect_float_eq(llmperf_engine_likeness(&h100, &h100), 1.1, 1e-12);
+    cr_expect_gt(twin, kin);
+    cr_expect_gt(kin, llmperf_engine_likeness(&h100, &mi300x));
+    cr_expect_gt(llmperf_engine_likeness(&h100, &mi300x), 0);
+}
+
+Test(engine, shipped_profiles_read_and_are_found_by_alias)
+{
+    llmperf_spec_paths paths = source_paths();
+    char path[LLMPERF_PATH_MAX];
+    static const char *const NAMES[] = {
+        "vllm", "vllm-rocm", "trtllm", "tensorrt-llm", "llama.cpp", "sglang", "lmdeploy-turbomind"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        cr_assert(llmperf_find_engine(&paths, NAMES[i], path, &error) == LLMPERF_OK, "%s",
+                  error.text);
+        cr_assert(llmperf_engine_load(path, &again, &error) == LLMPERF_OK, "%s", error.text);
+        cr_expect_gt(again.part_count, 0);
+        cr_expect(again.source[0] && again.licence[0] && again.digest[0], "%s", path);
+    }
+    cr_expect_eq(llmperf_find_engine(&paths, "vlmm", path, &error), LLMPERF_E_USAGE);
+    cr_expect(strstr(error.text, "no engine profile is named 'vlmm'; "), "%s", error.text);
+    cr_expect(strstr(error.text, "tensorrt-llm, tinychat, vllm"), "%s", error.text);
+}

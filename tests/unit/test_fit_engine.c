@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Engine profiles from runs: a known profile is found again under noise, outliers and few rows, and
+ * what it says of models that it has not seen holds. Runs are made by the model itself from the known
+ * profile; the fit does not know it. */
+#include <criterion/criterion.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llmperf/fit_engine.h"
+#include "llmperf/llmperf.h"
+
+static llmperf_error error;
+static llmperf_spec_paths paths;
+static llmperf_runs runs;
+static llmperf_engine engine;
+static llmperf_engine_part truth;
+static unsigned long long state;
+
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+static void set_up(void)
+{
+    static const double PARAM[LLMPERF_ENGINE_PARAM_COUNT] = {
+        [LLMPERF_ENGINE_WEIGHT] = 0.85, [LLMPERF_ENGINE_KV] = 0.6,
+        [LLMPERF_ENGINE_HEADS] = 5,     [LLMPERF_ENGINE_COMPUTE] = 0.55,
+        [LLMPERF_ENGINE_STORED] = 0.6,  [LLMPERF_ENGINE_ATTENTION] = 0.3,
+        [LLMPERF_ENGINE_SCORE] = 1,     [LLMPERF_ENGINE_LAYER] = 6e-5,
+        [LLMPERF_ENGINE_STEP] = 1e-3,   [LLMPERF_ENGINE_SEQUENCE] = 4e-5,
+        [LLMPERF_ENGINE_HOP] = 1e-5,    [LLMPERF_ENGINE_LINK] = 0.4,
+    };
+    error = (llmperf_error){0};
+    memset(&truth, 0, sizeof truth);
+    memcpy(truth.param, PARAM, sizeof PARAM);
+    paths = (llmperf_spec_paths){.count = 1};
+    snprintf(paths.folder[0], LLMPERF_PATH_MAX, "%s/specs", getenv("LLMPERF_SOURCE"));
+    runs = (llmperf_runs){0};
+    state = 7;
+}
+
+static void tear_down(void)
+{
+    llmperf_runs_free(&runs);
+}
+
+TestSuite(fit_engine, .init = set_up, .fini = tear_down);
+
+/* Adds a run whose value the known profile gives, times `factor`. */
+static void add_run(const char *gpu, const char *name, llmperf_metric metric, int64_t batch,
+                    double prompt, double generate, int64_t tp, double factor)
+{
+    static llmperf_model model;
+    static llmperf_hw hw;
+    static llmperf_calib calib;
+    static llmperf_engine known;
+    char path[LLMPERF_PATH_MAX];
+    llmperf_workload w = {0};
+    llmperf_case c;
+    llmperf_estimate estimate;
+    llmperf_run run = {.devices = tp,
+                       .tp = tp,
+                       .kind = LLMPERF_RUN_STATIC,
+                       .batch = batch,
+                       .prompt = prompt,
+                       .generate = generate,
+                       .metric = metric,
+                       .line = runs.count + 2};
+    snprintf(run.file, sizeof run.file, "made.csv");
+    snprintf(run.engine, sizeof run.engine, "mine");
+    snprintf(run.gpu, sizeof run.gpu, "%s", gpu);
+    snprintf(run.model, sizeof run.model, "%s", name);
+    cr_assert(llmperf_find_model(&paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_find_hw(&paths, gpu, path, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
+    snprintf(known.name, sizeof known.name, "known");
+    llmperf_engine_calib(&known, &truth, &hw, NULL, &calib);
+    cr_assert(llmperf_run_workload(&run, &w, &w, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+              error.text);
+    cr_assert(llmperf_run_predict(&c, &run, &estimate, &error) == LLMPERF_OK, "%s", error.text);
+    bool rate = metric == LLMPERF_METRIC_DECODE_RATE || metric == LLMPERF_METRIC_OUTPUT_RATE;
+    run.value = rate ? estimate.value / factor : estimate.value * factor;
+    cr_assert(llmperf_runs_add(&runs, &run, &error) == LLMPERF_OK);
+}
+
+static const char *const MODELS[] = {"llama-2-7b", "llama-3.1-8b", "mistral-7b-v0.1", "qwen2.5-14b",
+                                     "llama-2-13b"};
+
+/* Requests, decode rates and first tokens of five models at several batches and lengths. */
+static void add_grid(const char *gpu, double noise, int every_outlier)
+{
+    static const int64_t BATCHES[] = {1, 4, 16, 64};
+    static const double LENGTHS[] = {128, 512, 2048};
+    int at = 0;
+    for (size_t m = 0; m < sizeof MODELS / sizeof *MODELS; m++)
+        for (int b = 0; b < 4; b++)
+            for (int l = 0; l < 3; l++) {
+                bool outlier = every_outlier > 0 && ++at % every_outlier == 0;
+                double factor = exp(noise * normal()) * (outlier ? 3 : 1);
+                int64_t tp = l == 1 ? 2 : 1;
+                add_run(gpu, MODELS[m], LLMPERF_METRIC_E2E, BATCHES[b], LENGTHS[l], LENGTHS[l], tp,
+                        factor);
+                add_run(gpu, MODELS[m], LLMPERF_METRIC_DECODE_RATE, BATCHES[b], LENGTHS[l], 128, 1,
+                        exp(noise * normal()));
+                add_run(gpu, MODELS[m], LLMPERF_METRIC_TTFT, 1, LENGTHS[l], 1, 1,
+                        exp(noise * normal()));
+            }
+}
+
+static llmperf_status fit(const llmperf_engine_fit_options *options)
+{
+    return llmperf_fit_engine(&runs, &paths, options, &engine, &error);
+}
+
+static void expect_near(llmperf_engine_param param, double tolerance)
+{
+    double ratio = engine.part[0].param[param] / truth.param[param];
+    cr_expect_lt(fabs(log(ratio)), tolerance, "%s: %g, made of %g",
+                 llmperf_engine_param_name(param), engine.part[0].param[param], truth.param[param]);
+}
+
+Test(fit_engine, a_known_profile_is_found_again_under_noise_and_outliers)
+{
+    add_grid("h100-sxm", 0.03, 10);
+    cr_assert(fit(&(llmperf_engine_fit_options){0}) == LLMPERF_OK, "%s", error.text);
+    cr_expect_str_eq(engine.name, "mine");
+    cr_expect_eq(engine.part_count, 1);
+    expect_near(LLMPERF_ENGINE_WEIGHT, 0.05);
+    expect_near(LLMPERF_ENGINE_KV, 0.12);
+    expect_near(LLMPERF_ENGINE_COMPUTE, 0.06);
+    expect_near(LLMPERF_ENGINE_LAYER, 0.3);
+    expect_near(LLMPERF_ENGINE_SEQUENCE, 0.12);
+    const llmperf_engine_quality *q = &engine.part[0].quality;
+    cr_expect_eq(q->rows, 180);
+    cr_expect_eq(q->models, 5);
+    cr_expect_lt(q->median_frac, 0.03);
+    cr_expect_lt(q->unseen_median_frac, 0.035);
+    cr_expect_gt(q->unseen_coverage_frac, 0.85);
+    cr_expect_gt(q->roofline_frac, 0.2);
+    cr_expect(engine.part[0].fitted & 1u << LLMPERF_ENGINE_WEIGHT);
+    cr_expect_lt(engine.part[0].error[LLMPERF_ENGINE_WEIGHT], 0.1);
+}
+
+/* Three rows tell little: the other part, a twin, tells the rest. */
+Test(fit_engine, a_part_with_few_rows_leans_on_its_twin)
+{
+    add_grid("h100-sxm", 0.02, 0);
+    for (int m = 0; m < 3; m++)
+        add_run("h200-sxm", MODELS[m], LLMPERF_METRIC_DECODE_RATE, 1, 128, 128, 1, 1);
+    cr_assert(fit(&(llmperf_engine_fit_options){0}) == LLMPERF_OK, "%s", error.text);
+    cr_expect_eq(engine.part_count, 2);
+    cr_expect_str_eq(engine.part[1].hw, "h200-sxm");
+    cr_expect_float_eq(log(engine.part[1].param[LLMPERF_ENGINE_SEQUENCE] / 4e-5), 0, 0.2);
+    cr_expect_not(engine.part[1].fitted & 1u << LLMPERF_ENGINE_SEQUENCE);
+    cr_expect_lt(engine.part[1].quality.unseen_part_frac, 0.1);
+    cr_expect_geq(engine.borrowed, 0.1);
+}
+
+static int64_t refused;
+static char reason[LLMPERF_TEXT_MAX];
+
+static void count_refused(const llmperf_run *run, const char *why, void *context)
+{
+    (void)run;
+    (void)context;
+    refused++;
+    snprintf(reason, sizeof reason, "%s", why);
+}
+
+Test(fit_engine, rows_that_no_profile_can_explain_are_left_out_and_told)
+{
+    const llmperf_engine_fit_options options = {.quick = true, .visit = count_refused};
+    add_grid("h100-sxm", 0.02, 0);
+    int64_t before = runs.count;
+    refused = 0;
+    add_run("h100-sxm", MODELS[0], LLMPERF_METRIC_E2E, 16, 2048, 2048, 1, 0.01);
+    cr_assert(fit(&options) == LLMPERF_OK, "%s", error.text);
+    cr_expect_eq(engine.part[0].quality.rows, before);
+    cr_expect_eq(engine.part[0].quality.refused, 1);
+    cr_expect_eq(refused, 1);
+    cr_expect(strstr(reason, "faster than the roofline"), "%s", reason);
+}
+
+Test(fit_engine, runs_of_several_engines_need_a_name)
+{
+    add_grid("h100-sxm", 0.02, 0);
+    snprintf(runs.run[3].engine, sizeof runs.run[3].engine, "other");
+    cr_expect_eq(fit(&(llmperf_engine_fit_options){.quick = true}), LLMPERF_E_USAGE);
+    cr_expect(strstr(error.text, "several engines, mine and other; --engine NAME"), "%s",
+              error.text);
+    error = (llmperf_error){0};
+    cr_assert(fit(&(llmperf_engine_fit_options){.engine = "other", .quick = true}) == LLMPERF_OK,
+              "%s", error.text);
+    cr_expect_eq(engine.part[0].quality.rows, 1);
+    cr_expect_eq(fit(&(llmperf_engine_fit_options){.engine = "none of them"}), LLMPERF_E_FIT);
+    static const char *const ALIASES[] = {"MINE", NULL};
+    cr_assert(fit(&(llmperf_engine_fit_options){
+                  .engine = "other", .aliases = ALIASES, .quick = true}) == LLMPERF_OK);
+    cr_expect_eq(engine.part[0].quality.rows, runs.count);
+}
+
+Test(fit_engine, the_same_runs_give_the_same_profile)
+{
+    static llmperf_engine first;
+    add_grid("l40s", 0.05, 0);
+    cr_assert(fit(&(llmperf_engine_fit_options){0}) == LLMPERF_OK, "%s", error.text);
+    first = engine;
+    cr_assert(fit(&(llmperf_engine_fit_options){0}) == LLMPERF_OK);
+    cr_expect_eq(memcmp(&first, &engine, sizeof first), 0);
+}
