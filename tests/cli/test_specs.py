@@ -174,7 +174,7 @@ def _():
 
 @case("specs list shows every shipped name, in every form")
 def _():
-    for kind in ("models", "hardware", "calibration"):
+    for kind in ("models", "hardware", "calibration", "engine"):
         names = list(shipped(kind))
         equal(run(f"specs list {kind} --names", code=0).out.split(), names, kind)
         rows = run_json(f"specs list {kind}")[kind]
@@ -189,7 +189,7 @@ def _():
             contains(text, f"{name} ")
             contains(markdown, f"| {name} ")
     equal(run("specs list --names", code=0).out.split(),
-          list(shipped("models")) + list(shipped("hardware")) + list(shipped("calibration")))
+          list(shipped("models")) + list(shipped("hardware")) + list(shipped("calibration") + shipped("engine")))
 
 
 @case("each shipped calibration predicts on its part, beside its bounds, and names its source")
