@@ -8,7 +8,7 @@
 #include "sink.h"
 #include "writers.h"
 
-enum { CELLS = 5 };
+enum { CELLS = 5, WIDE_LAST = 20 };
 
 static void put_row(FILE *out, const char *format, const char *const *headings,
                     const char *const *cells, bool first)
@@ -183,6 +183,8 @@ llmperf_status llmperf_write_engine_row(FILE *out, const char *format, const llm
     char parts[HUMAN_MAX], runs[HUMAN_MAX];
     llmperf_escape(engine->name, name, sizeof name);
     llmperf_escape(engine->licence, licence, sizeof licence);
+    if (strlen(licence) > WIDE_LAST) /* records have the whole */
+        memcpy(licence + WIDE_LAST - 3, "...", 4);
     snprintf(percent, sizeof percent, "%.1f %%", 100 * error);
     const char *cells[] = {name, human_count(values[1], parts), human_count(rows, runs),
                            error > 0 ? percent : "-", licence};
