@@ -469,7 +469,7 @@ const option_command COMMAND_PLOT = {
                 "llmperf plot batch llama-3.1-70b h100-sxm --tp 4 --tpot 30ms -o batch.svg\n"
                 "llmperf plot dense a100-sxm-80gb --hidden 2048..8192*2 -o dense.svg\n"
                 "llmperf plot attention llama-2-7b h100-sxm --attention unfused -s 128,1024,8192\n"
-                "llmperf plot residuals h100-sxm --samples samples.csv -o residuals.svg",
+                "llmperf plot residuals h100-sxm --samples my-samples.csv -o residuals.svg",
     .options = OPTIONS,
     .min_positionals = 1,
     .max_positionals = 3,
