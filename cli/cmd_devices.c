@@ -227,6 +227,14 @@ static llmperf_status list_backend(listing *l, const char *name, llmperf_error *
     return LLMPERF_OK;
 }
 
+/* "backend cuda: no device" is told in a line that names the backend already. */
+static const char *without_name(const char *text, const char *name)
+{
+    char prefix[64];
+    int length = snprintf(prefix, sizeof prefix, "backend %s: ", name);
+    return length > 0 && strncmp(text, prefix, (size_t)length) == 0 ? text + length : text;
+}
+
 static llmperf_status list_all(const devices_arguments *a, common_output *output,
                                llmperf_error *error)
 {
@@ -250,7 +258,7 @@ static llmperf_status list_all(const devices_arguments *a, common_output *output
             *error = one;
             status = status == LLMPERF_OK ? here : status;
         }
-        llmperf_note(&absent, "%s: %s", *name, one.text);
+        llmperf_note(&absent, "%s: %s", *name, without_name(one.text, *name));
     }
     if (l.json) {
         fprintf(l.out, "%s],\n  \"notes\": [", l.first ? "" : "\n  ");

@@ -24,7 +24,8 @@ enum {
 static const double WINDOW_S = 400e-6; /* what lies between two events at least */
 static const double SHORT_S = 200e-6;  /* units below this are told by a slope */
 static const double GRAPH_MOST_S = 20e-3;
-static const double HEATED_S = 300e-6, HEAT_S = 0.12; /* products of this length warm up first */
+/* products of 0.3 ms and more warm up first, those that run at the power cap longer */
+static const double HEATED_S = 300e-6, HEAT_S = 0.12, HOT_S = 1e-3, HOT_HEAT_S = 0.3;
 static const double BATCH_S = 20e-3;                  /* of warming work queued at a time */
 static const double SETTLED_FRAC = 0.015;
 enum { SETTLED_READINGS = 4, SETTLE_SIDE = 8192 };
@@ -459,7 +460,7 @@ static llmperf_status estimate_unit(cuda_device *d, cuda_plan *plan, double *ret
 static llmperf_status heat(cuda_device *d, cuda_plan *plan, double unit_s, llmperf_error *error)
 {
     double begun_s = cuda_now_s();
-    double heat_s = fmin(HEAT_S, d->settle_s);
+    double heat_s = fmin(unit_s < HOT_S ? HEAT_S : HOT_HEAT_S, d->settle_s);
     llmperf_status status = LLMPERF_OK;
     if (plan->probe.kind != LLMPERF_PROBE_OP || unit_s < HEATED_S ||
         plan->probe.op.kind == LLMPERF_KIND_ELEMENTWISE)
