@@ -57,7 +57,7 @@ llmperf_status llmperf_run_workload(const llmperf_run *run, const llmperf_worklo
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
                             "pipeline, expert and data parallelism are not predicted");
     if (!(prompt >= 0 && prompt <= LONGEST && generate >= 0 && generate <= LONGEST) ||
-        run->batch > LONGEST)
+        run->batch > (int64_t)LONGEST)
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
                             "more than 2^30 tokens or sequences are not predicted");
     if (prompt < 1 && (is_prefill(run) || !run->has_depth))
