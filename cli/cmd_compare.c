@@ -511,7 +511,7 @@ static llmperf_status compare_run(session *s, const llmperf_run *read)
     if (s->error->status != LLMPERF_OK)
         return s->error->status;
     missing(&run, model != NULL, hw != NULL, needed, sizeof needed);
-    if (needed[0])
+    if (needed[0] || !model || !hw)
         return skip_incomplete(s, &run, needed);
     if (!run.gpu[0])
         memcpy(run.gpu, hw->name, sizeof run.gpu);

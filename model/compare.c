@@ -86,7 +86,7 @@ llmperf_status llmperf_compare_summarise(const llmperf_comparison *comparison, c
     double *values = malloc(sizeof *values * (size_t)(comparison->row_count + 1));
     if (!values)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    for (int i = 0; i < comparison->row_count; i++) {
+    for (int i = 0; i < comparison->row_count && comparison->row; i++) {
         const llmperf_compare_row *row = &comparison->row[i];
         if (in_group(row, group))
             values[s.n++] = row->measured / row->roofline;
@@ -99,7 +99,7 @@ llmperf_status llmperf_compare_summarise(const llmperf_comparison *comparison, c
     qsort(values, (size_t)s.n, sizeof *values, by_value);
     double factor = s.constant_factor = quantile(values, s.n, 0.5);
     int at = 0;
-    for (int i = 0; i < comparison->row_count; i++) {
+    for (int i = 0; i < comparison->row_count && comparison->row; i++) {
         const llmperf_compare_row *row = &comparison->row[i];
         if (!in_group(row, group))
             continue;
@@ -147,12 +147,14 @@ static llmperf_status find_groups(const llmperf_comparison *c, groups *ret, llmp
 {
     groups g = {.first = malloc(sizeof *g.first * (size_t)(c->row_count + 1))};
     llmperf_status status = LLMPERF_OK;
-    for (int i = 0; i < c->row_count && g.first; i++)
+    for (int i = 0; i < c->row_count && c->row && g.first; i++)
         if (find_group(&g, c, c->row[i].group) < 0)
             g.first[g.count++] = i;
     g.summary = malloc(sizeof *g.summary * (size_t)(g.count + 1));
-    if (!g.first || !g.summary)
-        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    if (!g.first || !g.summary) {
+        free_groups(&g);
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    }
     for (int k = 0; k < g.count && status == LLMPERF_OK; k++)
         status = llmperf_compare_summarise(c, c->row[g.first[k]].group, &g.summary[k], error);
     if (status == LLMPERF_OK) /* behind them: all rows */
@@ -457,7 +459,7 @@ llmperf_status llmperf_write_comparison(FILE *out, const char *format, const llm
 {
     bool csv = format && strcmp(format, "csv") == 0, json = format && strcmp(format, "json") == 0;
     bool md = format && strcmp(format, "md") == 0;
-    groups g;
+    groups g = {0};
     if (format && !csv && !json && !md && strcmp(format, "text") != 0)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "format '%s' is not known here; text, json, csv, md are allowed",
