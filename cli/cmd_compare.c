@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "common.h"
 #include "llmperf/compare.h"
+#include "llmperf/engine.h"
 #include "llmperf/results.h"
 #include "llmperf/samples.h"
 
@@ -29,7 +30,8 @@ static const option OPTIONS[] = {
     OPTION_ROW(compare_arguments, hw, TEXT, "hw", 0, "HARDWARE",
                "the part, where a file names none that is known", .group = "Missing facts"),
     OPTION_ROW(compare_arguments, engine, TEXT, "engine", 0, "NAME",
-               "the engine, where a file names none", .group = "Missing facts"),
+               "the engine, where a file names none; a profile's file; none: operators alone",
+               .group = "Missing facts"),
     OPTION_ROW(compare_arguments, common.batch, INT64, "batch", 'b', "N",
                "sequences together, or requests in flight", .min = 1, .max = 16777216,
                .group = "Missing facts"),
@@ -55,7 +57,8 @@ static const option OPTIONS[] = {
                      .default_text = "8192", .group = "Prediction"),
     OPTION_ROW(compare_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
                "which measurements to use: a file, a name, or none",
-               .default_text = "the best for each part and engine", .group = "Prediction"),
+               .default_text = "each row's engine profile, else the best for its part",
+               .group = "Prediction"),
     OPTION_ROW(compare_arguments, common.confidence, DOUBLE, "confidence", 0, "F",
                "coverage of intervals", .min = 0.01, .max = 0.999, .default_text = "0.9",
                .group = "Prediction"),
@@ -89,13 +92,13 @@ typedef struct session {
     llmperf_spec_paths paths;
     char *map_text; /* rules, cut up */
     const char *map[RULES_MAX + 1];
-    known_list models, parts, calibrations;
+    known_list models, parts, profiles, calibrations;
     llmperf_comparison *comparison;
     llmperf_samples samples;
     const char *path; /* of the samples that are being read */
     /* the first file whose rows lack facts */
     char needs_file[LLMPERF_NAME_MAX], needs[LLMPERF_TEXT_MAX];
-    int64_t runs;
+    int64_t runs, profiled;
     llmperf_error *error;
 } session;
 
@@ -261,43 +264,123 @@ static llmperf_model *model_of_shape(session *s, const llmperf_run *run)
 /* The kernels that an engine runs on, in the words of calibrations; NULL = not known. */
 static const char *library_of(const char *engine)
 {
-    return strstr(engine, "vllm")                                      ? "vllm"
-           : strstr(engine, "sglang")                                  ? "sglang"
-           : strstr(engine, "tensorrt") || strstr(engine, "trtllm")    ? "trtllm"
-           : strstr(engine, "llama.cpp") || strstr(engine, "llamacpp") ? "llama.cpp"
-                                                                       : NULL;
+    return strstr(engine, "vllm")                                   ? "vllm"
+           : strstr(engine, "sglang")                               ? "sglang"
+           : strstr(engine, "tensorrt") || strstr(engine, "trtllm") ? "trtllm"
+                                                                    : NULL;
 }
 
-/* The calibration that --calibration names, or the best for the part and the engine. NULL with
- * *ret_status OK: there is none. */
+static bool is_word(const char *asked, const char *word)
+{
+    return asked && strcmp(asked, word) == 0;
+}
+
+/* --engine may be a profile's file: it then serves every row, whatever engine that names. */
+static bool is_file(const char *name)
+{
+    size_t length = name ? strlen(name) : 0;
+    return length > 0 && (strchr(name, '/') || (length > 5 && !strcmp(name + length - 5, ".yaml")));
+}
+
+static llmperf_status load_profile(session *s, const char *name, bool trusted, void **ret,
+                                   llmperf_error *error)
+{
+    char path[LLMPERF_PATH_MAX];
+    llmperf_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = llmperf_find_engine(&s->paths, name, path, error);
+    if (status == LLMPERF_OK && !trusted)
+        status = refuse_path(path, name, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_engine_load(path, engine, error);
+    if (status == LLMPERF_OK)
+        *ret = engine;
+    else
+        free(engine);
+    return status;
+}
+
+/* The profile that a row is predicted with; NULL = operators alone. */
+static const llmperf_engine *profile_of(session *s, const char *engine)
+{
+    const char *asked = s->arguments->engine;
+    if (is_word(asked, "none") || (!asked && s->arguments->common.calibration))
+        return NULL;
+    if (is_file(asked))
+        return resolve(s, &s->profiles, load_profile, "", asked);
+    return resolve(s, &s->profiles, load_profile, engine, NULL);
+}
+
+/* Fits of operators: those asked for by name, or the best for the part and the engine's kernels. */
+static llmperf_status load_kernels(session *s, const llmperf_hw *hw, const char *engine,
+                                   llmperf_calib *ret_calib, bool *ret_found)
+{
+    const char *asked = s->arguments->common.calibration;
+    char path[LLMPERF_PATH_MAX];
+    *ret_found = false;
+    if (!asked)
+        return llmperf_calib_choose(&s->paths, hw, library_of(engine), ret_calib, ret_found,
+                                    s->error);
+    llmperf_status status = llmperf_find_calib(&s->paths, asked, path, s->error);
+    if (status == LLMPERF_OK)
+        status = llmperf_calib_load(path, ret_calib, s->error);
+    if (status == LLMPERF_OK) {
+        llmperf_calib_lend(ret_calib, &s->paths, hw);
+        *ret_found = true;
+    }
+    return status;
+}
+
+/* A profile's calibration, over the fits that were asked for by name. */
+static llmperf_status make_calibration(session *s, const llmperf_hw *hw, const char *engine,
+                                       const llmperf_engine *profile, llmperf_calib *ret_calib,
+                                       bool *ret_found)
+{
+    const char *asked = s->arguments->common.calibration;
+    llmperf_engine_part part;
+    if (!profile)
+        return load_kernels(s, hw, engine, ret_calib, ret_found);
+    llmperf_calib *kernels = asked && !is_word(asked, "none") ? malloc(sizeof *kernels) : NULL;
+    if (kernels && load_kernels(s, hw, engine, kernels, ret_found) != LLMPERF_OK) {
+        free(kernels);
+        return s->error->status;
+    }
+    llmperf_engine_choose(&s->paths, profile, hw, &part);
+    llmperf_engine_calib(profile, &part, hw, kernels, ret_calib);
+    free(kernels);
+    *ret_found = true;
+    return LLMPERF_OK;
+}
+
+/* What times a row: the profile of its engine, else fits of operators. NULL with *ret_status OK:
+ * there is nothing but the roofline. */
 static const llmperf_calib *calibration_of(session *s, const llmperf_hw *hw, const char *engine,
+                                           const llmperf_engine *profile,
                                            llmperf_status *ret_status)
 {
-    const char *asked = s->arguments->common.calibration, *library = library_of(engine);
-    char key[LLMPERF_NAME_MAX + 32], path[LLMPERF_PATH_MAX];
-    *ret_status = LLMPERF_OK;
-    if (asked && strcmp(asked, "none") == 0)
+    const char *library = library_of(engine);
+    char key[LLMPERF_NAME_MAX + 64];
+    *ret_status = s->error->status; /* of finding the profile */
+    if (*ret_status != LLMPERF_OK ||
+        (!profile && is_word(s->arguments->common.calibration, "none")))
         return NULL;
-    snprintf(key, sizeof key, "%.60s %.30s", hw->name, asked || !library ? "" : library);
+    snprintf(key, sizeof key, "%.60s %.48s", hw->name,
+             profile                            ? profile->name
+             : s->arguments->common.calibration ? "operators"
+             : library                          ? library
+                                                : "operators");
     known *k = find_known(&s->calibrations, key);
     if (k)
         return k->spec;
     k = add_known(s, &s->calibrations, key);
     llmperf_calib *calib = k ? malloc(sizeof *calib) : NULL;
+    bool found = false;
     if (!calib) {
         *ret_status = llmperf_fail(s->error, LLMPERF_E_MEMORY, "out of memory");
         return NULL;
     }
-    bool found = true;
-    if (asked) {
-        *ret_status = llmperf_find_calib(&s->paths, asked, path, s->error);
-        if (*ret_status == LLMPERF_OK)
-            *ret_status = llmperf_calib_load(path, calib, s->error);
-        if (*ret_status == LLMPERF_OK)
-            llmperf_calib_lend(calib, &s->paths, hw);
-    } else {
-        *ret_status = llmperf_calib_choose(&s->paths, hw, library, calib, &found, s->error);
-    }
+    *ret_status = make_calibration(s, hw, engine, profile, calib, &found);
     if (*ret_status == LLMPERF_OK && found)
         k->spec = calib;
     else
@@ -317,7 +400,8 @@ static void fill_word(char *to, size_t size, const char *word)
 static void complete(const session *s, llmperf_run *run)
 {
     const compare_arguments *a = s->arguments;
-    fill_word(run->engine, sizeof run->engine, a->engine);
+    if (!is_word(a->engine, "none") && !is_file(a->engine))
+        fill_word(run->engine, sizeof run->engine, a->engine);
     fill_word(run->weight_dtype, sizeof run->weight_dtype, a->common.weight_dtype);
     fill_word(run->act_dtype, sizeof run->act_dtype, a->common.act_dtype);
     fill_word(run->kv_dtype, sizeof run->kv_dtype, a->common.kv_dtype);
@@ -517,9 +601,13 @@ static llmperf_status compare_run(session *s, const llmperf_run *read)
         memcpy(run.gpu, hw->name, sizeof run.gpu);
     if (!run.model[0])
         memcpy(run.model, model->name, sizeof run.model);
-    const llmperf_calib *calib = calibration_of(s, hw, run.engine, &status);
+    const llmperf_engine *profile = profile_of(s, run.engine);
+    const llmperf_calib *calib = calibration_of(s, hw, run.engine, profile, &status);
     if (status != LLMPERF_OK)
         return status;
+    if (profile)
+        fill_word(run.engine, sizeof run.engine, profile->name);
+    s->profiled += profile != NULL;
     if (predict_run(s, &run, model, hw, calib, &row, &why) != LLMPERF_OK)
         return skip_for(s, &run, &why);
     snprintf(row.metric, sizeof row.metric, "%s", llmperf_metric_name(run.metric));
@@ -549,7 +637,6 @@ static llmperf_status compare_sample(session *s, const llmperf_sample *sample)
     if (sample->op.dtype != LLMPERF_DTYPE_NONE)
         snprintf(run.weight_dtype, sizeof run.weight_dtype, "%s",
                  llmperf_dtype_name((llmperf_dtype)sample->op.dtype));
-    fill_word(run.engine, sizeof run.engine, s->arguments->engine);
     s->runs++;
     const llmperf_hw *hw = resolve(s, &s->parts, load_part, run.gpu, s->arguments->hw);
     if (s->error->status != LLMPERF_OK)
@@ -562,7 +649,7 @@ static llmperf_status compare_sample(session *s, const llmperf_sample *sample)
         return skip(s, &run, "the part has no peak of this dtype");
     if (sample->op.devices > 1 && !llmperf_hw_link(hw, (int64_t)sample->op.devices))
         return skip(s, &run, "the part has no link");
-    const llmperf_calib *calib = calibration_of(s, hw, run.engine, &status);
+    const llmperf_calib *calib = calibration_of(s, hw, run.engine, NULL, &status);
     if (status != LLMPERF_OK)
         return status;
     double confidence = s->arguments->common.confidence;
@@ -705,7 +792,7 @@ static llmperf_status write(const session *s, int files, llmperf_error *error)
     return status == LLMPERF_OK ? closed : status;
 }
 
-static void note_kinds(llmperf_comparison *c)
+static void note_kinds(const session *s, llmperf_comparison *c)
 {
     int bounds = 0, borrowed = 0;
     for (int i = 0; i < c->row_count; i++) {
@@ -718,8 +805,12 @@ static void note_kinds(llmperf_comparison *c)
                      "their part, or none was asked for",
                      bounds, c->row_count);
     if (borrowed > 0)
-        llmperf_note(&c->notes, "%d of %d predictions borrow the calibration of another part",
+        llmperf_note(&c->notes, "%d of %d predictions borrow what was fitted on other parts",
                      borrowed, c->row_count);
+    if (s->profiled > 0)
+        llmperf_note(&c->notes,
+                     "engine profiles predict; where one was fitted to these very rows its errors "
+                     "are those of the fit (docs/accuracy.md has those of models it never saw)");
 }
 
 static llmperf_status compare_all(session *s, const option_result *result)
@@ -730,7 +821,7 @@ static llmperf_status compare_all(session *s, const option_result *result)
         status = compare_file(s, result->positional[i]);
     if (status != LLMPERF_OK)
         return status;
-    note_kinds(s->comparison);
+    note_kinds(s, s->comparison);
     if (s->comparison->row_count == 0 && s->needs[0])
         return explain_nothing(s, s->error);
     status = write(s, result->positional_count, s->error);
@@ -755,6 +846,7 @@ static int run(int argc, char **argv)
         status = compare_all(&s, &result);
     free_list(&s.models);
     free_list(&s.parts);
+    free_list(&s.profiles);
     free_list(&s.calibrations);
     free(s.map_text);
     llmperf_samples_free(&s.samples);

@@ -60,7 +60,7 @@ def refused(text, words="", code=3, name="rows.csv"):
 
 @case("rows are what predict says of the same workload")
 def _():
-    report = compare(f"{ONE_BATCH} {FACTS}")
+    report = compare(f"{ONE_BATCH} {FACTS} --engine none")
     rows = report["rows"]
     equal(len(rows), 9)
     equal(report["skipped"], [])
@@ -98,13 +98,35 @@ def _():
         close(one["high"], one["value"], "a rate's bound is its high end")
 
 
-@case("without a calibration named, the engine's own kernels are taken")
+@case("a row is timed by its engine's profile, or by the kernels of its engine")
 def _():
-    report = compare("", table(row(engine="vllm"), row(engine="tensorrt-llm")))
-    for one, name in zip(report["rows"], ("vllm", "trtllm")):
-        there = run_json("predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128 "
-                         f"--calibration h100-sxm-{name}")
-        close(one["predicted"]["value"], there["tpot_s"]["value"], name)
+    text = table(row(engine="vllm"), row(engine="tensorrt-llm"))
+    words = "predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128"
+    for options, of in (("", "--engine {}"), ("--engine none", "--calibration h100-sxm-{}"),
+                        ("--calibration h100-sxm-sglang", "--calibration h100-sxm-sglang"),
+                        ("--calibration none", "--calibration none")):
+        report = compare(options, text)
+        for one, engine in zip(report["rows"], ("vllm", "tensorrt-llm")):
+            name = engine if "--engine" in of else engine.replace("tensorrt-llm", "trtllm")
+            there = run_json(f"{words} {of.format(name)}")["tpot_s"]
+            for end in ("value", "low", "high"):
+                close(one["predicted"][end], there[end], f"{options} {engine}")
+            equal(one["predicted"]["kind"], there["kind"])
+
+
+@case("an engine that has no profile is timed by operators, a profile's file times every engine")
+def _():
+    words = "predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128"
+    text = table(row(engine="home-made"))
+    close(compare("", text)["rows"][0]["predicted"]["value"], run_json(words)["tpot_s"]["value"])
+    profile = SOURCE / "specs" / "engine" / "sglang.yaml"
+    report = compare(f"--engine {profile}", text)
+    close(report["rows"][0]["predicted"]["value"],
+          run_json(f"{words} --engine sglang")["tpot_s"]["value"])
+    equal(report["rows"][0]["engine"], "home-made")
+    # a file names an engine, it never opens one
+    report = compare("", table(row(engine=profile)))
+    close(report["rows"][0]["predicted"]["value"], run_json(words)["tpot_s"]["value"])
 
 
 @case("formats that rows name are those of the model")
