@@ -320,7 +320,9 @@ static void add_host(planner *p)
 static void add_streams(planner *p)
 {
     double cache = p->device.cache_bytes > 0 ? p->device.cache_bytes : 32 * MIB;
-    double memory = fmax(4 * cache, p->is_cpu ? 256 * MIB : 512 * MIB);
+    /* so long that a GPU's start and end of a launch do not count */
+    double least = p->is_cpu ? 256 * MIB : p->is_gpu ? 2048 * MIB : 512 * MIB;
+    double memory = fmax(4 * cache, least);
     memory = fmin(memory, p->most_bytes / 3);
     add_bytes(p, LLMPERF_PROBE_READ, memory);
     if (p->is_gpu)

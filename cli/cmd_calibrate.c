@@ -645,7 +645,19 @@ static void print_fits(const llmperf_fits *fits)
     }
 }
 
-static void print_notes(const session *s, const peaks *p)
+/* Did anything run faster than the datasheet says? Said, not clamped. */
+static bool is_above(const session *s, const peaks *p, const llmperf_hw *hw)
+{
+    bool above = false;
+    for (int i = 0; i < LLMPERF_DTYPE_COUNT && !s->hw_measured; i++)
+        above |= hw->peak_flop_per_s[i] > 0 &&
+                 fmax(p->flop_per_s[i], p->best_flop_per_s[i]) > hw->peak_flop_per_s[i];
+    for (int i = 0; i < 4 && !s->hw_measured; i++)
+        above |= hw->mem_bytes_per_s > 0 && p->stream_bytes_per_s[i] > hw->mem_bytes_per_s;
+    return above;
+}
+
+static void print_notes(const session *s, const peaks *p, const llmperf_hw *hw)
 {
     const struct {
         int count;
@@ -663,6 +675,8 @@ static void print_notes(const session *s, const peaks *p)
         if (flags[i].count > 0)
             printf("  %d of %lld samples %s %s\n", flags[i].count, (long long)s->samples.count,
                    flags[i].count == 1 ? "was" : "were", flags[i].what);
+    if (is_above(s, p, hw))
+        puts("  - above 100 %: the datasheet's figure is for a lower clock, or is not this part's");
     for (int i = 0; i < s->device.device.notes.count; i++)
         printf("  - %s\n", s->device.device.notes.text[i]);
     for (int i = 0; i < s->plan.skipped.count; i++)
@@ -776,7 +790,7 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
     if (status == LLMPERF_OK)
         status = write_hw(s, &hw, error);
     if (status == LLMPERF_OK) {
-        print_notes(s, &p);
+        print_notes(s, &p, &hw);
         print_crossings(s, &hw, calib);
         print_next(s, &hw);
     }

@@ -93,6 +93,7 @@ typedef struct cuda_device {
     cu_event event[3];
     volatile uint32_t *gate; /* host memory that the device sees: [0] opens, [1] was late */
     cu_address gate_address;
+    double gate_s;     /* how long it holds at most */
     double free_bytes; /* when the context was made */
     cuda_arena arena[CUDA_ARENA_COUNT];
     lt_handle lt_handle;

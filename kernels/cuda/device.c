@@ -19,7 +19,8 @@ enum {
     GATE_TRIES = 3,
 };
 
-static const double GATE_LIMIT_S = 0.05; /* the blocking kernel ends by itself after this */
+/* the blocking kernel ends by itself after this; a host that queues slower gets more */
+static const double GATE_LEAST_S = 0.05, GATE_MOST_S = 0.4;
 static const double SPIN_S = 2e-3, NAP_S = 50e-6;
 
 double cuda_now_s(void)
@@ -494,7 +495,7 @@ static llmperf_status close_gate(cuda_device *d, llmperf_error *error)
 {
     kernel_block_args a = {.flag = (const volatile uint32_t *)(uintptr_t)d->gate_address,
                            .late = (uint32_t *)(uintptr_t)(d->gate_address + sizeof(uint32_t)),
-                           .limit_ns = (uint64_t)(GATE_LIMIT_S * 1e9)};
+                           .limit_ns = (uint64_t)(fmax(d->gate_s, GATE_LEAST_S) * 1e9)};
     d->gate[0] = d->gate[1] = 0;
     __sync_synchronize();
     return cuda_launch(d, CUDA_FN_kernel_block, 1, 1, 1, 1, 0, &a, error);
@@ -555,6 +556,7 @@ llmperf_status cuda_time(cuda_device *d, cuda_work work, void *context, int time
         if (!d->gate[1] && seconds > 0)
             break;
         d->late++; /* the queue was not full when it began: once more */
+        d->gate_s = fmin(GATE_MOST_S, 2 * fmax(d->gate_s, GATE_LEAST_S));
     }
     /* a slope that noise turned around: the longer stretch alone is still a time */
     *ret_seconds = seconds > 0 ? seconds : second > 0 ? second / (2 * times) : first / times;

@@ -161,8 +161,9 @@ static llmperf_status write_scales(cuda_device *d, llmperf_dtype dtype, llmperf_
     static const unsigned char E4M3_ONE = 0x38;
     const cuda_arena *scales = &d->arena[CUDA_ARENA_SCALES];
     if (dtype == LLMPERF_DTYPE_FP8)
-        return CUDA_CALL(d, error, cuMemcpyHtoD_v2, d->arena[CUDA_ARENA_SMALL].address, &ONE,
-                         sizeof ONE);
+        /* in our stream: it does not wait for the default one */
+        return CUDA_CALL(d, error, cuMemcpyHtoDAsync_v2, d->arena[CUDA_ARENA_SMALL].address, &ONE,
+                         sizeof ONE, d->stream);
     if (dtype != LLMPERF_DTYPE_NVFP4)
         return LLMPERF_OK;
     return CUDA_CALL(d, error, cuMemsetD8Async, scales->address, E4M3_ONE, scales->bytes,

@@ -150,6 +150,7 @@ int shim_launch(const char *kernel, const unsigned grid[3], const unsigned block
     translate(arguments, sent, KERNELS[function].bytes);
     device.doing = kernel;
     copy_all(true);
+    must(device.driver.cuCtxSynchronize(), "cuCtxSynchronize"); /* the launch's stream does not */
     llmperf_status status = cuda_launch(&device, function, grid[0], grid[1], grid[2], block[0],
                                         (uint32_t)dynamic_bytes, sent, &error);
     if (status == LLMPERF_OK)
