@@ -74,40 +74,12 @@ static int part_of(builder *b, const llmperf_run *run, llmperf_error *why)
     return rows->part_count++;
 }
 
-/* A plain gated decoder of the dimensions that a file tells. */
-static void model_of_shape(const llmperf_run *run, llmperf_model *model)
-{
-    const llmperf_run_shape *s = &run->shape;
-    memset(model, 0, sizeof *model);
-    snprintf(model->name, sizeof model->name, "%s", run->model[0] ? run->model : "by its shape");
-    model->hidden = model->embedding_dim = s->hidden;
-    model->vocab = s->vocab;
-    model->final_norm = true;
-    model->layer_kind_count = 1;
-    model->layers[0] =
-        (llmperf_layer){.count = s->layers,
-                        .norms = 2,
-                        .attention = {.heads = s->heads,
-                                      .kv_heads = s->kv_heads > 0 ? s->kv_heads : s->heads,
-                                      .head_dim = s->heads > 0 ? s->hidden / s->heads : 0,
-                                      .value_dim = s->heads > 0 ? s->hidden / s->heads : 0,
-                                      .rope = true},
-                        .mlp = {.ffn = s->ffn, .gated = true}};
-    model->dtype = LLMPERF_DTYPE_FP16;
-    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
-        model->weight_dtype[i] = LLMPERF_DTYPE_FP16;
-        model->weight_bits[i] = 16;
-    }
-}
-
 static llmperf_status load_model(builder *b, const llmperf_run *run, llmperf_model *model,
                                  llmperf_error *why)
 {
     char path[LLMPERF_PATH_MAX];
-    if (run->shape.layers > 0) {
-        model_of_shape(run, model);
-        return llmperf_model_check(model, why);
-    }
+    if (run->shape.layers > 0)
+        return llmperf_run_model(run, model, why);
     if (!run->model[0]) {
         if (!b->options->model)
             return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run names no model");

@@ -224,12 +224,12 @@ static void *resolve(session *s, known_list *list, loader *load, const char *nam
     return NULL;
 }
 
-/* A model that a file tells by its dimensions, as a config of that kind would. */
+/* A model that a file tells by its dimensions. */
 static llmperf_model *model_of_shape(session *s, const llmperf_run *run)
 {
     const llmperf_run_shape *shape = &run->shape;
     llmperf_error why = {0};
-    char text[512], name[LLMPERF_NAME_MAX];
+    char name[LLMPERF_NAME_MAX];
     snprintf(name, sizeof name, "%lldx%lldx%lldx%lldx%lldx%lld", (long long)shape->layers,
              (long long)shape->hidden, (long long)shape->heads, (long long)shape->kv_heads,
              (long long)shape->ffn, (long long)shape->vocab);
@@ -238,20 +238,12 @@ static llmperf_model *model_of_shape(session *s, const llmperf_run *run)
         return NULL;
     if (k->spec || k->status != LLMPERF_OK)
         return k->spec;
-    int size = snprintf(text, sizeof text,
-                        "{\"model_type\": \"llama\", \"num_hidden_layers\": %lld, \"hidden_size\": "
-                        "%lld, \"num_attention_heads\": %lld, \"num_key_value_heads\": %lld, "
-                        "\"intermediate_size\": %lld, \"vocab_size\": %lld, "
-                        "\"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\"}",
-                        (long long)shape->layers, (long long)shape->hidden, (long long)shape->heads,
-                        (long long)(shape->kv_heads ? shape->kv_heads : shape->heads),
-                        (long long)shape->ffn, (long long)shape->vocab);
     llmperf_model *model = calloc(1, sizeof *model);
     if (!model) {
         llmperf_fail(s->error, LLMPERF_E_MEMORY, "out of memory");
         return NULL;
     }
-    k->status = llmperf_model_load_text(run->model, text, (size_t)size, model, &why);
+    k->status = llmperf_run_model(run, model, &why);
     if (k->status == LLMPERF_OK)
         k->spec = model;
     else
@@ -464,7 +456,7 @@ static const char *short_metric(llmperf_metric metric)
     return "?";
 }
 
-/* "llama-3-8b b 16 1024+128 tp 2 TTFT" */
+/* "llama-3-8b fp16 b 16 1024+128 tp 2 TTFT" */
 static void label_of(const llmperf_run *run, char *buffer, size_t size)
 {
     char depth[40] = "", tp[24] = "";
@@ -472,9 +464,9 @@ static void label_of(const llmperf_run *run, char *buffer, size_t size)
         snprintf(depth, sizeof depth, "%.0f:", run->depth);
     if (run->tp > 1)
         snprintf(tp, sizeof tp, " tp %lld", (long long)run->tp);
-    snprintf(buffer, size, "%.40s b %lld %s%.0f+%.0f%s %s", run->model[0] ? run->model : "?",
-             (long long)run->batch, depth, run->prompt, run->generate, tp,
-             short_metric(run->metric));
+    snprintf(buffer, size, "%.40s%s%.12s b %lld %s%.0f+%.0f%s %s", run->model[0] ? run->model : "?",
+             run->weight_dtype[0] ? " " : "", run->weight_dtype, (long long)run->batch, depth,
+             run->prompt, run->generate, tp, short_metric(run->metric));
 }
 
 /* ---- groups -------------------------------------------------------------------------------------------- */

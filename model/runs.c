@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Measurements of whole engines, and what the model says of the same workload. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "llmperf/runs.h"
@@ -40,6 +41,41 @@ void llmperf_runs_free(llmperf_runs *runs)
         return;
     free(runs->run);
     *runs = (llmperf_runs){0};
+}
+
+llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model *ret_model,
+                                 llmperf_error *error)
+{
+    const llmperf_run_shape *s = &run->shape;
+    int64_t head_dim = s->heads > 0 ? s->hidden / s->heads : 0;
+    llmperf_model model = {
+        .architecture = "by its dimensions",
+        .hidden = s->hidden,
+        .vocab = s->vocab,
+        .embedding_dim = s->hidden,
+        .final_norm = true,
+        .dtype = LLMPERF_DTYPE_FP16,
+        .layer_kind_count = 1,
+        .layers = {{
+            .count = s->layers,
+            .norms = 2,
+            .attention = {.heads = s->heads,
+                          .kv_heads = s->kv_heads > 0 ? s->kv_heads : s->heads,
+                          .head_dim = head_dim,
+                          .value_dim = head_dim,
+                          .rope = true},
+            .mlp = {.ffn = s->ffn, .gated = true},
+        }},
+    };
+    snprintf(model.name, sizeof model.name, "%s", run->model[0] ? run->model : "unnamed");
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
+        model.weight_dtype[i] = LLMPERF_DTYPE_FP16;
+        model.weight_bits[i] = llmperf_dtype_bits(LLMPERF_DTYPE_FP16);
+    }
+    llmperf_status status = llmperf_model_check(&model, error);
+    if (status == LLMPERF_OK)
+        *ret_model = model;
+    return status;
 }
 
 static bool is_prefill(const llmperf_run *run)

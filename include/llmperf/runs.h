@@ -75,6 +75,11 @@ LLMPERF_API llmperf_status llmperf_runs_add(llmperf_runs *runs, const llmperf_ru
                                             llmperf_error *error);
 LLMPERF_API void llmperf_runs_free(llmperf_runs *runs);
 
+/* The plain gated decoder, untied, fp16, of the dimensions that a run tells (shape.layers > 0).
+ * Errors: LLMPERF_E_SPEC for dimensions that make no model. */
+LLMPERF_API llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model *ret_model,
+                                             llmperf_error *error);
+
 /*
  * The workload that a run describes, on top of `base` (whose other members stay): its batch,
  * lengths, cached tokens, context and tensor-parallel degree. A run that decodes from an empty cache

@@ -156,6 +156,23 @@ def _():
     expect(0.85 * rate < value < rate, f"{value} beside {rate}")
 
 
+@case("a profile of one model's runs predicts another's, on the shipped rows of llama.cpp")
+def _():
+    data = SOURCE / "examples" / "data"
+    hw = f"--hw {data}/two-core-xeon.yaml"
+    run(f"specs check {data}/two-core-xeon.yaml", code=0)
+    with folder() as path:
+        run(f"fit {data}/llama.cpp-cpu-0.5B.csv {hw} --engine llama.cpp -o {path}/engine.yaml --quick",
+            code=0)
+        report = compare(f"{data}/llama.cpp-cpu-1.1B.csv {hw} --engine {path}/engine.yaml")
+    equal((len(report["rows"]), report["skipped"]), (39, []))
+    every = report["summary"][-1]
+    # a model that the fit has not seen; the datasheet alone is off by more than a factor
+    expect(every["median_frac"] <= 0.15, every)
+    expect(every["median_frac"] < every["constant_mape_frac"] < every["roofline_mape_frac"], every)
+    expect(every["roofline_mape_frac"] > 1, every)
+
+
 # ---- groups and errors --------------------------------------------------------------------------------
 
 
