@@ -11,13 +11,14 @@
 
 #include "fit_internal.h"
 
-enum { POINTS = 3000, FOLDS = 10, FEW = 8, CLASS_LEAST = 100 };
+enum { POINTS = 3000, FOLDS = 10, FEW = 8, CLASS_LEAST = 100, REPEATS_MOST = 1000 };
 
-static const double COLD = 1.5;       /* of the L2: operands of this size are not kept */
-static const double IMMATERIAL = 0.1; /* of the time: moving the bytes at all */
-static const double TOO_FAST = 0.95;  /* of the roofline: faster is not this operator */
-static const double COMMON_CI = 0.05; /* an interval of this share halves the weight */
-static const double SPLIT_GAIN = 0.9; /* of the error: worth a fit of its own */
+static const double COLD = 1.5;          /* of the L2: operands of this size are not kept */
+static const double IMMATERIAL = 0.1;    /* of the time: moving the bytes at all */
+static const double TOO_FAST = 0.95;     /* of the roofline: faster is not this operator */
+static const double COMMON_CI = 0.05;    /* an interval of this share halves the weight */
+static const double SPLIT_GAIN = 0.9;    /* of the error: worth a fit of its own */
+static const double MOST_RESIDUAL = 1.5; /* a factor of 4.5: says nothing about any operator */
 static const double Z90 = 1.6448536269514722;
 
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
@@ -225,6 +226,13 @@ typedef struct group {
     int64_t warm, refused, windowed, disturbed;
 } group;
 
+/* Logarithms of the ratios of times of one operator that was measured more than once. */
+typedef struct repeats {
+    double sum, squares;
+    int64_t pairs;
+    double drift; /* variance of what all of a run have in common */
+} repeats;
+
 typedef struct grouping {
     const llmperf_samples *all;
     const llmperf_hw *hw;
@@ -235,6 +243,7 @@ typedef struct grouping {
     char other_part[LLMPERF_NAME_MAX], device[LLMPERF_NAME_MAX];
     uint64_t hash;
     bool throttled, contended;
+    repeats repeats; /* drift and pairs of all groups */
 } grouping;
 
 enum { GROUPS_MAX = 512 };
@@ -512,6 +521,77 @@ out:
     return good;
 }
 
+/* ---- what the samples of one run do not show ---------------------------------------------------------------- */
+
+static bool same_operator(const llmperf_sample *a, const llmperf_sample *b)
+{
+    return a->copies == b->copies && a->window == b->window && a->place == b->place &&
+           memcmp(&a->op, &b->op, sizeof a->op) == 0;
+}
+
+/* Every sample beside the next one of the same operator. */
+static repeats repeats_of(const group *own)
+{
+    repeats r = {0};
+    if (own->count >
+        POINTS) /* other people's sweeps: nothing is repeated there to learn this from */
+        return r;
+    for (int64_t i = 0; i < own->count; i++)
+        for (int64_t k = i + 1; k < own->count; k++) {
+            if (!same_operator(own->sample[i], own->sample[k]))
+                continue;
+            double ratio = log(own->sample[k]->time_s / own->sample[i]->time_s);
+            r.sum += ratio;
+            r.squares += ratio * ratio;
+            r.pairs++;
+            break;
+        }
+    if (r.pairs < 2)
+        return r;
+    /* what each does on its own is among the residuals already; their mean is not */
+    double n = (double)r.pairs, mean = r.sum / n;
+    double scatter = fmax(0, r.squares - n * mean * mean) / (n - 1);
+    r.drift = fmax(0, mean * mean - scatter / n);
+    return r;
+}
+
+/* The 95 % point of Student's distribution beside that of the normal one (Cornish and Fisher). */
+static double student_factor(double freedom)
+{
+    const double z = Z90, z3 = z * z * z, z5 = z3 * z * z;
+    return 1 +
+           ((z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom)) / z;
+}
+
+/*
+ * The residual of the fitted samples says too little of other ones: a fit of few samples follows
+ * them (degrees of freedom, Student), other shapes agree less (those left out), and another run on
+ * the same machine is off as a whole (operators measured twice; that part is common to all).
+ * `all` = drift and pairs of every group: one with few pairs leans on them as on three of its own.
+ */
+static void allow_for_other_runs(llmperf_calib_entry *entry, const repeats *own, const repeats *all)
+{
+    enum { LEAN = 3 };
+    int fitted = 0;
+    for (uint32_t rest = entry->fitted; rest; rest &= rest - 1)
+        fitted++;
+    double n = (double)entry->quality.samples, freedom = fmax(1, n - fitted);
+    double residual = entry->residual * sqrt(n / freedom) * student_factor(freedom);
+    /* mean |x| of a normal distribution = 0.798 standard deviations */
+    residual = fmax(residual, entry->quality.left_out_frac / 0.798);
+    double pairs = (double)own->pairs;
+    double drift = (pairs * own->drift + LEAN * all->drift) / (pairs + LEAN);
+    double total = residual * residual + drift;
+    if (total > 0)
+        entry->correlation = (entry->correlation * residual * residual + drift) / total;
+    entry->residual = sqrt(total);
+    size_t used = strlen(entry->remarks);
+    if (own->pairs > 0 && used + 64 < sizeof entry->remarks)
+        snprintf(entry->remarks + used, sizeof entry->remarks - used,
+                 "%s%lld measured twice: %+.1f %%", used ? "; " : "", (long long)own->pairs,
+                 100 * own->sum / pairs);
+}
+
 /* ---- the fit of a group ---------------------------------------------------------------------------------- */
 
 /* Rows of one family are no independent evidence: the design effect widens the covariance. */
@@ -590,12 +670,21 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
     if (one->status == LLMPERF_OK && !judge(own, g->hw, &one->entry, &one->entry.quality,
                                             &one->entry.residual, &one->entry.correlation, NULL))
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    if (one->status == LLMPERF_OK)
+    if (one->status == LLMPERF_OK) {
+        repeats twice = repeats_of(own);
         widen(&one->entry);
-    else
+        allow_for_other_runs(&one->entry, &twice, &g->repeats);
+    }
+    if (one->status == LLMPERF_OK && !(one->entry.residual <= MOST_RESIDUAL)) {
+        one->status = LLMPERF_E_FIT;
+        snprintf(one->why, sizeof one->why,
+                 "the samples disagree by a factor of %.3g with each other: measured in company?",
+                 exp(fmin(one->entry.residual, 50)));
+    } else if (one->status != LLMPERF_OK) {
         snprintf(one->why, sizeof one->why, "%.250s (%lld warm, %lld faster than the roofline%s)",
                  why.text, (long long)own->warm, (long long)own->refused,
                  own->windowed ? ", windows left out" : "");
+    }
     return LLMPERF_OK;
 }
 
@@ -677,6 +766,12 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                                     "no sample to fit: %lld were read, none matches what was asked",
                                     (long long)samples->count);
     }
+    for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
+        repeats one = repeats_of(&g.group[i]);
+        g.repeats.drift += one.drift * (double)one.pairs;
+        g.repeats.pairs += one.pairs;
+    }
+    g.repeats.drift /= fmax(1, (double)g.repeats.pairs);
     for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
         const group *own = &g.group[i];
         llmperf_fit_one *one = &fits.fit[fits.count];

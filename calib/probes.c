@@ -146,20 +146,25 @@ double llmperf_probe_flop(const llmperf_probe *probe)
 
 /* ---- the grids ------------------------------------------------------------------------------- */
 
-/* Who measures a row: everyone, only a full run, only devices other than CPUs. */
-enum { ALWAYS = 0, FULL = 1, LARGE = 2 };
+/* Who measures a row: everyone, only a full run, only devices other than CPUs, only CPUs, on CPUs
+ * only fp32
+ * in a quick run. */
+enum { ALWAYS = 0, FULL = 1, LARGE = 2, CPU = 4, FP32 = 8 };
 
 /* Three weight sizes and more, so that t0 and bandwidth separate; k < 1024, so that the serial term
- * does; thin = every other m. */
+ * does; thin = every other m. On CPUs also sides that are no powers of two: rows that are a power of
+ * two apart share cache sets, so such matrices alone would show libraries slower than they are. */
 static const struct {
     double n, k;
     unsigned when;
     bool thin;
 } GEMM[] = {
-    {4096, 4096, ALWAYS, false}, {2048, 2048, ALWAYS, true}, {1024, 1024, ALWAYS, true},
-    {4096, 512, ALWAYS, true},   {1024, 4096, FULL, true},   {11008, 4096, FULL, true},
-    {4096, 11008, FULL, true},   {8192, 256, FULL, true},    {512, 2048, FULL, true},
-    {8192, 8192, LARGE, false},  {28672, 8192, LARGE, true}, {8192, 28672, LARGE, true},
+    {4096, 4096, ALWAYS, false},    {2048, 2048, FP32, true},   {1024, 1024, LARGE, true},
+    {4096, 512, ALWAYS, true},      {1152, 896, CPU, true},     {896, 4864, CPU, true},
+    {9728, 896, CPU | FP32, true},  {1024, 4096, FULL, true},   {11008, 4096, FULL, true},
+    {4096, 11008, FULL, true},      {8192, 256, FULL, true},    {512, 2048, FULL, true},
+    {5504, 2048, CPU | FULL, true}, {8192, 8192, LARGE, false}, {28672, 8192, LARGE, true},
+    {8192, 28672, LARGE, true},
 };
 
 /* GPUs: long stretches of m where engines work (time is not monotone in m), few for the shapes that
@@ -186,8 +191,8 @@ static const double M_GPU_QUICK_FEW[] = {1, 64, 2048};
 static const struct {
     double n, k;
     unsigned when;
-} GEMV[] = {{8192, 1024, ALWAYS}, {11008, 4096, ALWAYS}, {2048, 1024, ALWAYS},
-            {512, 512, ALWAYS},   {32000, 2048, FULL},   {1024, 8192, FULL}};
+} GEMV[] = {{8192, 1024, FP32}, {11008, 4096, ALWAYS}, {2048, 1024, FP32},
+            {512, 512, ALWAYS}, {32000, 2048, FULL},   {1024, 8192, FULL}};
 
 static const double M_FULL[] = {1,   2,   4,   8,   16,  24,  32,   48,   64,   96,
                                 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192};
@@ -219,9 +224,9 @@ static const struct {
     double tokens, width, reads;
     unsigned when;
 } ELEMENTWISE[] = {
-    {1, 4096, 1, ALWAYS},    {16, 4096, 1, ALWAYS},   {256, 4096, 1, ALWAYS},
-    {4096, 4096, 1, ALWAYS}, {256, 11008, 2, ALWAYS}, {64, 4096, 1, FULL},
-    {1024, 4096, 1, FULL},   {1024, 11008, 2, FULL},  {16384, 8192, 1, LARGE},
+    {1, 1024, 1, CPU},      {4, 1024, 2, CPU},       {1, 4096, 1, ALWAYS},    {16, 4096, 1, ALWAYS},
+    {256, 4096, 1, ALWAYS}, {4096, 4096, 1, ALWAYS}, {256, 11008, 2, ALWAYS}, {64, 4096, 1, FULL},
+    {1024, 4096, 1, FULL},  {1024, 11008, 2, FULL},  {16384, 8192, 1, LARGE},
 };
 
 /* In the order of interest: what LLMs are served in. */
@@ -248,11 +253,13 @@ typedef struct planner {
     llmperf_status status;
 } planner;
 
-static bool wanted(const planner *p, unsigned when)
+static bool wanted(const planner *p, unsigned when, llmperf_dtype dtype)
 {
     if ((when & FULL) && p->quick)
         return false;
-    return !(when & LARGE) || !p->is_cpu;
+    if ((when & FP32) && p->is_cpu && p->quick && dtype != LLMPERF_DTYPE_FP32)
+        return false;
+    return !(when & (p->is_cpu ? LARGE : CPU));
 }
 
 static void note_once(llmperf_notes *notes, const char *text)
@@ -346,7 +353,7 @@ static void add_gemms(planner *p, llmperf_dtype dtype)
     int count = (int)(p->quick ? COUNT(M_QUICK) : COUNT(M_FULL));
     double most = !p->is_cpu ? INFINITY : p->quick ? M_MOST_CPU_QUICK : M_MOST_CPU;
     for (size_t s = 0; s < COUNT(GEMM); s++) {
-        if (!wanted(p, GEMM[s].when))
+        if (!wanted(p, GEMM[s].when, dtype))
             continue;
         for (int i = 0; i < count && grid[i] <= most; i++) {
             /* thin: 1, 4, 16, 64 ... or in a full run every other */
@@ -382,7 +389,7 @@ static void add_gpu_gemms(planner *p, llmperf_dtype dtype)
                        : thin   ? COUNT(M_GPU_FEW)
                        : served ? COUNT(M_GPU)
                                 : COUNT(M_GPU_SOME);
-        for (size_t i = 0; i < count && wanted(p, GPU_GEMM[s].when); i++)
+        for (size_t i = 0; i < count && wanted(p, GPU_GEMM[s].when, dtype); i++)
             add_gpu_gemm(p, gemm(dtype, grid[i], GPU_GEMM[s].n, GPU_GEMM[s].k));
     }
 }
@@ -390,7 +397,7 @@ static void add_gpu_gemms(planner *p, llmperf_dtype dtype)
 static void add_gemvs(planner *p, llmperf_dtype dtype)
 {
     for (size_t i = 0; p->is_cpu && i < COUNT(GEMV); i++)
-        if (wanted(p, GEMV[i].when))
+        if (wanted(p, GEMV[i].when, dtype))
             add_op(p, gemm(dtype, 1, GEMV[i].n, GEMV[i].k));
 }
 
@@ -428,7 +435,7 @@ static void add_attention(planner *p, llmperf_dtype dtype, const attention_row *
                                      .head_dim = row->head_dim};
     shape.query_tokens = decode ? 1 : row->tokens;
     shape.past_tokens = decode ? row->tokens - 1 : 0;
-    if (wanted(p, row->when))
+    if (wanted(p, row->when, dtype))
         add_op(p, llmperf_sample_attention(&shape));
 }
 
@@ -470,7 +477,7 @@ static void add_elementwise(planner *p, const llmperf_dtype *dtypes, const bool 
             dtype = dtypes[i];
     for (size_t i = 0; dtype && i < COUNT(ELEMENTWISE); i++) {
         double values = ELEMENTWISE[i].tokens * ELEMENTWISE[i].width;
-        if (wanted(p, ELEMENTWISE[i].when))
+        if (wanted(p, ELEMENTWISE[i].when, dtype))
             add_op(p, llmperf_sample_elementwise(dtype, values * ELEMENTWISE[i].reads, values));
     }
 }

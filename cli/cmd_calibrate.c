@@ -52,6 +52,7 @@ static const option OPTIONS[] = {
 static const char OWN_LIBRARY[] = "llmperf";
 static const double REFERENCE_WIDTH = 4096; /* of the layer whose compute-bound batch is told */
 static const double LEAST_LIMIT_S = 0.1;    /* per probe */
+enum { REPEATS = 5 }; /* probes of a kind and format that are measured twice */
 
 /* A calibration under way. */
 typedef struct session {
@@ -60,7 +61,7 @@ typedef struct session {
     llmperf_probe_plan plan;
     llmperf_samples samples;
     int32_t hw_name, library, best_library, version, own_library, own_version; /* of names */
-    int measured, resumed, failed;
+    int wanted, measured, resumed, failed;
     double watch_best_s; /* fastest pass of the stream that notices company */
     llmperf_notes skipped;
     bool terminal;
@@ -175,12 +176,13 @@ static bool same_shape(const llmperf_sample *a, const llmperf_sample *b)
            x->heads == y->heads && x->kv_heads == y->kv_heads && x->head_dim == y->head_dim;
 }
 
-static const llmperf_sample *find_sample(const session *s, const llmperf_sample *wanted)
+static int times_measured(const session *s, const llmperf_probe *probe)
 {
+    llmperf_sample wanted = sample_of(s, probe);
+    int times = 0;
     for (int64_t i = 0; i < s->samples.count; i++)
-        if (same_shape(&s->samples.sample[i], wanted))
-            return &s->samples.sample[i];
-    return NULL;
+        times += same_shape(&s->samples.sample[i], &wanted);
+    return times;
 }
 
 /* Rewrites the file beside itself and renames: it holds complete rows at any moment. */
@@ -268,18 +270,18 @@ static void flags_text(unsigned flags, char *buffer, size_t size)
         }
 }
 
-static void tell_start(const session *s, int index, double left_s)
+static void tell_start(const session *s, int index, int done, double left_s)
 {
     char text[LLMPERF_PROBE_TEXT_MAX];
     if (!s->terminal)
         return;
     llmperf_probe_describe(&s->plan.probe[index], text, sizeof text);
-    fprintf(stderr, "\r\033[K[%d/%d] %.50s  about %d:%02d left", index + 1, s->plan.count, text,
+    fprintf(stderr, "\r\033[K[%d/%d] %.50s  about %d:%02d left", done + 1, s->wanted, text,
             (int)left_s / 60, (int)left_s % 60);
     fflush(stderr);
 }
 
-static void tell_done(const session *s, int index, const llmperf_measurement *m)
+static void tell_done(const session *s, int index, int done, const llmperf_measurement *m)
 {
     char text[LLMPERF_PROBE_TEXT_MAX], time[32], flags[64];
     const llmperf_summary *sum = &m->summary;
@@ -288,8 +290,8 @@ static void tell_done(const session *s, int index, const llmperf_measurement *m)
     llmperf_probe_describe(&s->plan.probe[index], text, sizeof text);
     time_text(sum->median_s, time, sizeof time);
     flags_text(m->flags, flags, sizeof flags);
-    fprintf(stderr, "[%d/%d] %s: %s +-%.1f %%, %d repetitions", index + 1, s->plan.count, text,
-            time, 50 * (sum->high_s - sum->low_s) / sum->median_s, sum->count);
+    fprintf(stderr, "[%d/%d] %s: %s +-%.1f %%, %d repetitions", done + 1, s->wanted, text, time,
+            50 * (sum->high_s - sum->low_s) / sum->median_s, sum->count);
     if (sum->outliers > 0)
         fprintf(stderr, ", %d outliers", sum->outliers);
     fprintf(stderr, "%s%s\n", flags[0] ? "," : "", flags);
@@ -298,7 +300,8 @@ static void tell_done(const session *s, int index, const llmperf_measurement *m)
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Measures one probe and keeps the sample. What the device cannot do is passed over and said. */
-static llmperf_status measure_one(session *s, int index, double limit_s, llmperf_error *error)
+static llmperf_status measure_one(session *s, int index, int done, double limit_s,
+                                  llmperf_error *error)
 {
     const llmperf_probe *probe = &s->plan.probe[index];
     const llmperf_measure_options options = {.time_limit_s = limit_s,
@@ -333,50 +336,79 @@ static llmperf_status measure_one(session *s, int index, double limit_s, llmperf
     if (status == LLMPERF_OK)
         status = save_samples(s, error);
     s->measured++;
-    tell_done(s, index, &m);
+    tell_done(s, index, done, &m);
     return status;
+}
+
+/* Is this probe one of those that are measured once more at the end? Of every kind and format some,
+ * spread over its shapes: what differs between two runs minutes apart shows in no single one. */
+static bool is_repeated(const session *s, int index)
+{
+    const llmperf_probe *probe = &s->plan.probe[index];
+    int before = 0, all = 0;
+    if (probe->kind != LLMPERF_PROBE_OP || probe->best)
+        return false;
+    for (int i = 0; i < s->plan.count; i++) {
+        const llmperf_probe *other = &s->plan.probe[i];
+        if (other->kind != LLMPERF_PROBE_OP || other->best || kind_of(other) != kind_of(probe) ||
+            other->op.dtype != probe->op.dtype)
+            continue;
+        before += i < index;
+        all++;
+    }
+    /* the r-th of `all` when it is where one of REPEATS evenly spread ones falls */
+    return all > 0 &&
+           (before * REPEATS + all / 2) / all != ((before + 1) * REPEATS + all / 2) / all;
+}
+
+/* What is still to be measured, in order: every probe once, then some of them again. */
+static int list_missing(const session *s, int *ret_list)
+{
+    int count = 0;
+    for (int i = 0; i < s->plan.count; i++)
+        if (times_measured(s, &s->plan.probe[i]) < 1)
+            ret_list[count++] = i;
+    for (int i = 0; i < s->plan.count; i++)
+        if (is_repeated(s, i) && times_measured(s, &s->plan.probe[i]) < 2)
+            ret_list[count++] = i;
+    return count;
 }
 
 static llmperf_status measure_all(session *s, llmperf_error *error)
 {
     double begun_s = now_s();
-    int missing = 0;
     llmperf_status status = LLMPERF_OK;
-    bool *have = calloc((size_t)s->plan.count + 1, sizeof *have);
-    if (!have)
+    int *list = calloc(2 * (size_t)s->plan.count + 1, sizeof *list), all = s->plan.count;
+    if (!list)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    for (int i = 0; i < s->plan.count; i++) {
-        llmperf_sample wanted = sample_of(s, &s->plan.probe[i]);
-        have[i] = find_sample(s, &wanted) != NULL;
-        missing += !have[i];
-    }
-    s->resumed = s->plan.count - missing;
+    for (int i = 0; i < s->plan.count; i++)
+        all += is_repeated(s, i);
+    s->wanted = list_missing(s, list);
+    s->resumed = all - s->wanted;
     if (s->resumed > 0)
-        fprintf(stderr, "llmperf: %d of %d probes are in '%s' already\n", s->resumed, s->plan.count,
+        fprintf(stderr, "llmperf: %d of %d probes are in '%s' already\n", s->resumed, all,
                 s->a->samples);
     /* a resumed run has the time of what it still has to do */
-    double budget_s = s->plan.budget_s * missing / s->plan.count;
-    for (int i = 0; i < s->plan.count && status == LLMPERF_OK && !interrupted; i++) {
-        if (have[i])
-            continue;
+    double budget_s = s->plan.budget_s * s->wanted / all;
+    for (int i = 0; i < s->wanted && status == LLMPERF_OK && !interrupted; i++) {
         if (s->plan.most_s > 0 && now_s() - begun_s > s->plan.most_s) {
             llmperf_note(&s->skipped,
-                         "the last %d probes: no time was left (resume with --samples)", missing);
-            s->failed += missing;
+                         "the last %d probes: no time was left (resume with --samples)",
+                         s->wanted - i);
+            s->failed += s->wanted - i;
             break;
         }
         double left_s = fmax(0, budget_s - (now_s() - begun_s));
         /* the cheap ones end early and leave their time to the dear ones; simulated time is free */
         double limit_s = s->device.device.simulated
                              ? s->plan.time_limit_s
-                             : fmin(s->plan.time_limit_s, 1.5 * left_s / missing);
-        tell_start(s, i, left_s);
-        status = measure_one(s, i, fmax(limit_s, LEAST_LIMIT_S), error);
-        missing--;
+                             : fmin(s->plan.time_limit_s, 1.5 * left_s / (s->wanted - i));
+        tell_start(s, list[i], i, left_s);
+        status = measure_one(s, list[i], i, fmax(limit_s, LEAST_LIMIT_S), error);
     }
     if (s->terminal)
         fputs("\r\033[K", stderr);
-    free(have);
+    free(list);
     return status;
 }
 
@@ -756,6 +788,9 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
     llmperf_status status = llmperf_fit(&s->samples, hw, &options, fits, error);
     if (status == LLMPERF_OK)
         status = llmperf_fits_to_calib(fits, calib, error);
+    if (status == LLMPERF_OK && calib->entry_count == 0)
+        status = llmperf_fail(error, LLMPERF_E_FIT, "nothing could be fitted: %s",
+                              fits->count > 0 ? fits->fit[0].why : "no operator was measured");
     if (status != LLMPERF_OK)
         return status;
     snprintf(calib->name, sizeof calib->name, "%s", hw->name);

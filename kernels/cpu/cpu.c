@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU as a device: streams, OpenBLAS products, attention, elementwise passes, whole steps.
+ * The CPU as a device: streams, products by OpenBLAS and oneDNN, attention, elementwise passes,
+ * whole steps.
  *
  * Options:
  *   threads   number of threads; default: usable cores = affinity and cgroup quota, rounded down
  *   cgroup    folder with quota files (cpu.max, or cpu.cfs_*) instead of the process's own groups
  *   blas      path of an OpenBLAS library
+ *   onednn    path of a oneDNN library; none = do without
+ *   fp32      whose fp32 products: openblas, onednn, mixed (one row by OpenBLAS, more by oneDNN);
+ *             default: what is faster
  *   share     most of the free memory that buffers may take; 0.6
  */
 #include <math.h>
@@ -13,14 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../options.h"
 #include "cpu.h"
 
 enum {
-    ALIGN_FLOATS = 1024, /* a page: buffers of one arena do not share lines or pages */
+    PAGE = 4096,       /* buffers of one arena do not share lines or pages */
+    ROW_FLOATS = 1024, /* of a gather */
     INNER_MOST = 1000000,
 };
 
@@ -28,31 +32,55 @@ static const double SHORT_S = 50e-6, INNER_S = 100e-6; /* what is shorter runs m
 static const double MACHINE_WINDOW_S = 0.15;
 static const double COLD_CACHES = 2; /* operands rotate over this many last-level caches */
 
-/* Memory that only grows. */
+/* Memory that only grows, until others need it. */
 typedef struct arena {
-    float *data;
-    size_t floats; /* mapped */
+    char *data;
+    size_t bytes; /* mapped */
+    int64_t plan; /* the last one that asked for it */
 } arena;
 
-enum { ARENA_WEIGHTS, ARENA_KV, ARENA_IN, ARENA_OUT, ARENA_STREAM, ARENA_SCRATCH, ARENA_COUNT };
+/* Weights, KV caches and inputs by the format that they hold: + cpu_type. */
+enum {
+    ARENA_WEIGHTS,
+    ARENA_KV = ARENA_WEIGHTS + CPU_TYPES,
+    ARENA_IN = ARENA_KV + CPU_TYPES,
+    ARENA_OUT = ARENA_IN + CPU_TYPES,
+    ARENA_STREAM,
+    ARENA_SCRATCH,
+    ARENA_COUNT,
+};
+
+enum { PRODUCTS = 64 }; /* of oneDNN, kept: making one takes a millisecond */
+
+typedef struct kept_product {
+    cpu_product product;
+    int64_t plan; /* that uses it */
+} kept_product;
 
 /* One operator ready to run. */
 typedef struct job {
     llmperf_op op;
     cpu_attention attention;
-    size_t weights_at, kv_at; /* offsets of its first copy, floats */
-    size_t stride;            /* between copies */
+    cpu_type type;        /* of a product's operands, of the KV cache */
+    cpu_product *product; /* by oneDNN; NULL = OpenBLAS, or no product */
+    int home;             /* arena of its weights or cache */
+    size_t at;            /* offset of its first copy there, bytes */
+    size_t stride;        /* between copies */
     int64_t copies, turn;
 } job;
 
 typedef struct cpu_device {
     cpu_host host;
     cpu_company company;
-    char cgroup[LLMPERF_PATH_MAX], blas[LLMPERF_PATH_MAX];
+    char cgroup[LLMPERF_PATH_MAX], blas[LLMPERF_PATH_MAX], onednn[LLMPERF_PATH_MAX];
+    char fp32[LLMPERF_PATH_MAX];
     double threads_asked, share;
     int threads;
     const cpu_runtime *runtime; /* NULL until the first probe */
     arena arena[ARENA_COUNT];
+    kept_product *kept;    /* PRODUCTS of them */
+    int64_t plan;          /* number of the one that is prepared or runs */
+    bool failed;           /* a library refused to run what it had accepted */
     cpu_moment window;     /* start of the stretch that /proc/stat judges next */
     unsigned window_flags; /* verdict of the last one */
     int judged, contended, throttled;
@@ -66,23 +94,18 @@ static const backend_option OPTIONS[] = {
     {"threads", BACKEND_OPTION_NUMBER, offsetof(cpu_device, threads_asked), 1, 4096},
     {"cgroup", BACKEND_OPTION_TEXT, offsetof(cpu_device, cgroup), 0, 0},
     {"blas", BACKEND_OPTION_TEXT, offsetof(cpu_device, blas), 0, 0},
+    {"onednn", BACKEND_OPTION_TEXT, offsetof(cpu_device, onednn), 0, 0},
+    {"fp32", BACKEND_OPTION_TEXT, offsetof(cpu_device, fp32), 0, 0},
     {"share", BACKEND_OPTION_NUMBER, offsetof(cpu_device, share), 1e-6, 1},
     {NULL, BACKEND_OPTION_NUMBER, 0, 0, 0},
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static size_t aligned(double floats)
+static size_t aligned(double bytes)
 {
-    size_t count = floats > 0 ? (size_t)ceil(floats) : 0;
-    return (count + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+    size_t count = bytes > 0 ? (size_t)ceil(bytes) : 0;
+    return (count + PAGE - 1) / PAGE * PAGE;
 }
 
 static double last_cache(const cpu_device *d)
@@ -90,33 +113,73 @@ static double last_cache(const cpu_device *d)
     return d->host.last_cache_bytes > 0 ? d->host.last_cache_bytes : 32 * 1048576.0;
 }
 
-/* Makes an arena hold `floats`: numbers in [-1, 1], touched first by the threads that use them. */
-static llmperf_status reserve(cpu_device *d, int which, double floats, llmperf_error *error)
+static void release(arena *a)
+{
+    if (a->data)
+        munmap(a->data, a->bytes);
+    *a = (arena){0};
+}
+
+/* Numbers in [-1, 1], int8 in [-127, 127]; touched first by the threads that use them. */
+static void fill_arena(cpu_device *d, int which)
+{
+    const cpu_kernels *kernels = d->runtime->kernels;
+    arena *a = &d->arena[which];
+    uint64_t seed = (uint64_t)which + 1;
+    int type = which < ARENA_OUT ? which % CPU_TYPES : CPU_FP32;
+    if (type == CPU_BF16)
+        kernels->fill_bf16((uint16_t *)(void *)a->data, a->bytes / 2, seed);
+    else if (type == CPU_INT8)
+        kernels->fill_int8((int8_t *)a->data, a->bytes, seed);
+    else
+        kernels->fill((float *)(void *)a->data, a->bytes / sizeof(float), seed);
+}
+
+/* Bytes that all arenas but one hold. With `idle`, those that this plan does not use go first. */
+static double held_by_others(cpu_device *d, int which, bool drop_idle)
+{
+    double others = 0;
+    for (int i = 0; i < ARENA_COUNT; i++) {
+        if (i == which)
+            continue;
+        if (drop_idle && d->arena[i].plan != d->plan)
+            release(&d->arena[i]);
+        others += (double)d->arena[i].bytes;
+    }
+    return others;
+}
+
+/* Makes an arena hold so many bytes. */
+static llmperf_status reserve(cpu_device *d, int which, double bytes, llmperf_error *error)
 {
     arena *a = &d->arena[which];
-    double most = d->share * d->host.memory_free_bytes, others = 0;
-    size_t wanted = aligned(floats);
-    if (wanted <= a->floats)
+    double most = d->share * d->host.memory_free_bytes, others = held_by_others(d, which, false);
+    size_t wanted = aligned(bytes);
+    if (wanted > 0)
+        a->plan = d->plan;
+    if (wanted <= a->bytes)
         return LLMPERF_OK;
-    for (int i = 0; i < ARENA_COUNT; i++)
-        others += i == which ? 0 : (double)d->arena[i].floats * sizeof(float);
-    if (most > 0 && floats * sizeof(float) + others > most)
+    if (most > 0 && bytes + others > most)
+        others = held_by_others(d, which, true);
+    if (most > 0 && bytes + others > most)
         return llmperf_fail(error, LLMPERF_E_MEMORY,
                             "cpu: %.3g GB of buffers are needed; %.3g GB may be used (%.0f %% of "
                             "the free memory)",
-                            (floats * sizeof(float) + others) / 1e9, most / 1e9, d->share * 100);
-    if (a->data)
-        munmap(a->data, a->floats * sizeof(float));
-    *a = (arena){0};
-    void *data = mmap(NULL, wanted * sizeof(float), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                            (bytes + others) / 1e9, most / 1e9, d->share * 100);
+    release(a);
+    void *data = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "cpu: no %.3g GB of memory to be had",
-                            (double)wanted * sizeof(float) / 1e9);
-    madvise(data, wanted * sizeof(float), MADV_HUGEPAGE); /* fewer TLB misses; may be refused */
-    *a = (arena){.data = data, .floats = wanted};
-    d->runtime->kernels->fill(a->data, wanted, (uint64_t)which + 1);
+                            (double)wanted / 1e9);
+    madvise(data, wanted, MADV_HUGEPAGE); /* fewer TLB misses; may be refused */
+    *a = (arena){.data = data, .bytes = wanted, .plan = d->plan};
+    fill_arena(d, which);
     return LLMPERF_OK;
+}
+
+static float *floats_of(const cpu_device *d, int which)
+{
+    return (float *)(void *)d->arena[which].data;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -126,17 +189,31 @@ static bool is_gemm(const llmperf_op *op)
     return op->kind == LLMPERF_KIND_GEMM;
 }
 
-static double weight_floats(const llmperf_op *op)
+static const double TYPE_BYTES[CPU_TYPES] = {[CPU_FP32] = 4, [CPU_BF16] = 2, [CPU_INT8] = 1};
+static const double SUM_BYTES[CPU_TYPES] = {[CPU_FP32] = 4, [CPU_BF16] = 2, [CPU_INT8] = 4};
+
+/* The format of a product's arithmetic; false: there is none of this dtype. */
+static bool type_of(uint8_t dtype, cpu_type *ret_type)
 {
-    return is_gemm(op) ? op->n * op->k : op->kind == LLMPERF_KIND_GATHER ? op->weight_bytes / 4 : 0;
+    *ret_type = dtype == LLMPERF_DTYPE_BF16   ? CPU_BF16
+                : dtype == LLMPERF_DTYPE_INT8 ? CPU_INT8
+                                              : CPU_FP32;
+    return *ret_type != CPU_FP32 || dtype == LLMPERF_DTYPE_FP32 || dtype == LLMPERF_DTYPE_NONE;
 }
 
-static double kv_floats(const llmperf_op *op)
+/* Keys and values of all attended tokens, elements. */
+static double kv_elements(const llmperf_op *op)
 {
-    if (op->kind != LLMPERF_KIND_ATTENTION)
-        return 0;
     return op->sequences * (op->past_tokens + op->query_tokens) * op->kv_heads *
            (op->head_dim + op->value_dim);
+}
+
+/* Bits of an element of the KV cache, by what its new tokens write; 0 = not told. */
+static double kv_bits(const llmperf_op *op)
+{
+    double written =
+        op->sequences * op->query_tokens * op->kv_heads * (op->head_dim + op->value_dim);
+    return written > 0 && op->kv_write_bytes > 0 ? 8 * op->kv_write_bytes / written : 0;
 }
 
 /* Inputs of an elementwise pass, 1 to 3 as its bytes say. */
@@ -146,60 +223,137 @@ static int reads_of(const llmperf_op *op)
     return reads < 1 ? 1 : reads > 3 ? 3 : (int)reads;
 }
 
-static double input_floats(const llmperf_op *op)
+/* Bytes of the buffers of activations; attention computes in fp32. */
+static double bytes_in(const job *j)
 {
+    const llmperf_op *op = &j->op;
     if (is_gemm(op))
-        return ceil(op->m) * op->k;
+        return ceil(op->m) * op->k * TYPE_BYTES[j->type];
     if (op->kind == LLMPERF_KIND_ATTENTION)
-        return op->sequences * op->query_tokens * op->heads * op->head_dim;
+        return op->sequences * op->query_tokens * op->heads * op->head_dim * sizeof(float);
     if (op->kind == LLMPERF_KIND_ELEMENTWISE)
-        return (double)reads_of(op) * (double)aligned(op->output_bytes / 4);
-    return op->input_bytes / 4;
+        return (double)reads_of(op) * (double)aligned(op->output_bytes);
+    return op->input_bytes;
 }
 
-static double output_floats(const llmperf_op *op)
+static double bytes_out(const job *j)
 {
+    const llmperf_op *op = &j->op;
     if (is_gemm(op))
-        return ceil(op->m) * op->n;
+        return ceil(op->m) * op->n * SUM_BYTES[j->type];
     if (op->kind == LLMPERF_KIND_ATTENTION)
-        return op->sequences * op->query_tokens * op->heads * op->value_dim;
-    return op->output_bytes / 4;
+        return op->sequences * op->query_tokens * op->heads * op->value_dim * sizeof(float);
+    return op->output_bytes;
 }
 
-static job make_job(const llmperf_op *op)
+/* Is this product one for oneDNN? */
+static bool is_for_dnn(const cpu_device *d, cpu_type type, double m)
 {
-    job j = {.op = *op, .copies = 1};
-    if (op->kind == LLMPERF_KIND_ATTENTION)
-        j.attention = (cpu_attention){.sequences = (int64_t)op->sequences,
-                                      .query = (int64_t)op->query_tokens,
-                                      .past = (int64_t)op->past_tokens,
-                                      .heads = (int64_t)op->heads,
-                                      .kv_heads = (int64_t)op->kv_heads,
-                                      .head_dim = (int64_t)op->head_dim,
-                                      .value_dim = (int64_t)op->value_dim};
-    j.stride = aligned(fmax(weight_floats(op), kv_floats(op)));
-    return j;
+    const cpu_runtime *r = d->runtime;
+    if (type != CPU_FP32 || !r->has_blas)
+        return true;
+    return r->has_dnn[CPU_FP32] && (ceil(m) <= 1 ? r->dnn_one_row : r->dnn_rows);
+}
+
+/* A product of this shape that the plan does not use yet, kept from before or new. */
+static cpu_product *product_for(cpu_device *d, cpu_type type, const llmperf_op *op)
+{
+    int64_t m = (int64_t)ceil(op->m), n = (int64_t)op->n, k = (int64_t)op->k;
+    kept_product *slot = NULL;
+    if (!d->kept)
+        d->kept = calloc(PRODUCTS, sizeof *d->kept);
+    for (int i = 0; d->kept && i < PRODUCTS; i++) {
+        kept_product *one = &d->kept[i];
+        if (one->plan == d->plan)
+            continue;
+        if (one->product.dnn && one->product.type == type && one->product.m == m &&
+            one->product.n == n && one->product.k == k) {
+            one->plan = d->plan;
+            return &one->product;
+        }
+        if (!slot || one->plan < slot->plan) /* the one that was not asked for the longest */
+            slot = one;
+    }
+    if (!slot)
+        return NULL;
+    cpu_product_close(&slot->product);
+    slot->plan = d->plan;
+    return cpu_product_open(&d->runtime->dnn, type, m, n, k, &slot->product) ? &slot->product
+                                                                             : NULL;
+}
+
+/* Fills in how an operator runs; its place in memory comes later. */
+static llmperf_status make_job(cpu_device *d, const llmperf_op *op, job *j, llmperf_error *error)
+{
+    *j = (job){.op = *op, .copies = 1, .home = ARENA_WEIGHTS};
+    if (is_gemm(op)) {
+        type_of(op->dtype, &j->type);
+        j->home = ARENA_WEIGHTS + (int)j->type;
+        j->stride = aligned(op->n * op->k * TYPE_BYTES[j->type]);
+        if (!is_for_dnn(d, j->type, op->m))
+            return LLMPERF_OK;
+        j->product = product_for(d, j->type, op);
+        if (!j->product)
+            return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                                "backend cpu: oneDNN takes no product m=%.0f n=%.0f k=%.0f of %s",
+                                op->m, op->n, op->k, llmperf_dtype_name((llmperf_dtype)op->dtype));
+        j->stride = aligned((double)j->product->weight_bytes);
+    } else if (op->kind == LLMPERF_KIND_ATTENTION) {
+        bool kv_bf16 = kv_bits(op) == 16;
+        j->attention = (cpu_attention){.sequences = (int64_t)op->sequences,
+                                       .query = (int64_t)op->query_tokens,
+                                       .past = (int64_t)op->past_tokens,
+                                       .heads = (int64_t)op->heads,
+                                       .kv_heads = (int64_t)op->kv_heads,
+                                       .head_dim = (int64_t)op->head_dim,
+                                       .value_dim = (int64_t)op->value_dim,
+                                       .kv_bf16 = kv_bf16};
+        j->type = kv_bf16 ? CPU_BF16 : CPU_FP32;
+        j->home = ARENA_KV + (int)j->type;
+        j->stride = aligned(kv_elements(op) * TYPE_BYTES[j->type]);
+    } else if (op->kind == LLMPERF_KIND_GATHER) {
+        j->stride = aligned(op->weight_bytes);
+    }
+    return LLMPERF_OK;
 }
 
 /* Buffers of activations and scratch that an operator needs. */
 static llmperf_status reserve_activations(cpu_device *d, const job *j, llmperf_error *error)
 {
-    llmperf_status status = reserve(d, ARENA_IN, input_floats(&j->op), error);
+    int input = is_gemm(&j->op) ? ARENA_IN + (int)j->type : ARENA_IN;
+    llmperf_status status = reserve(d, input, bytes_in(j), error);
     if (status == LLMPERF_OK)
-        status = reserve(d, ARENA_OUT, output_floats(&j->op), error);
+        status = reserve(d, ARENA_OUT, bytes_out(j), error);
     if (status == LLMPERF_OK && j->op.kind == LLMPERF_KIND_ATTENTION)
         status = reserve(d, ARENA_SCRATCH,
-                         (double)d->runtime->kernels->attention_scratch(&j->attention, d->threads),
+                         sizeof(float) * (double)d->runtime->kernels->attention_scratch(
+                                             &j->attention, d->threads),
                          error);
     return status;
 }
 
-static void run_gemm(cpu_device *d, const job *j, const float *weights)
+/* Tells oneDNN where the buffers are, once they are where they stay. */
+static llmperf_status bind_job(cpu_device *d, job *j, llmperf_error *error)
+{
+    if (!j->product || cpu_product_bind(j->product, d->arena[ARENA_IN + (int)j->type].data,
+                                        d->arena[ARENA_OUT].data, d->arena[j->home].data + j->at,
+                                        j->stride, j->copies))
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_MEMORY, "cpu: oneDNN refuses its buffers");
+}
+
+static void run_gemm(cpu_device *d, const job *j, int64_t turn)
 {
     const cpu_blas *blas = &d->runtime->blas;
     int m = (int)ceil(j->op.m), n = (int)j->op.n, k = (int)j->op.k;
-    const float *in = d->arena[ARENA_IN].data;
-    float *out = d->arena[ARENA_OUT].data;
+    if (j->product) {
+        d->failed |= !cpu_product_run(j->product, turn);
+        return;
+    }
+    const float *in = floats_of(d, ARENA_IN);
+    const float *weights =
+        (const float *)(const void *)(d->arena[j->home].data + j->at + (size_t)turn * j->stride);
+    float *out = floats_of(d, ARENA_OUT);
     /* a product of one row packs its weights anew each time: twice as slow */
     if (m == 1)
         blas->sgemv(CPU_ORDER_ROWS, CPU_NO_TRANSPOSE, n, k, 1, weights, k, in, 1, 0, out, 1);
@@ -208,13 +362,39 @@ static void run_gemm(cpu_device *d, const job *j, const float *weights)
                     0, out, n);
 }
 
+static void run_attention(cpu_device *d, const job *j, size_t shift)
+{
+    const cpu_attention *a = &j->attention;
+    const char *k = d->arena[j->home].data + j->at + shift;
+    double keys = (double)(a->sequences * (a->past + a->query) * a->kv_heads * a->head_dim);
+    const char *v = k + (size_t)(keys * TYPE_BYTES[j->type]);
+    d->runtime->kernels->attention(a, d->threads, floats_of(d, ARENA_IN), k, v,
+                                   floats_of(d, ARENA_OUT), floats_of(d, ARENA_SCRATCH));
+}
+
+/* Rows from all over the weights that there are. */
+static void run_gather(cpu_device *d, const job *j)
+{
+    int table = ARENA_WEIGHTS;
+    for (int i = ARENA_WEIGHTS; i < ARENA_WEIGHTS + CPU_TYPES; i++)
+        if (d->arena[i].bytes > d->arena[table].bytes)
+            table = i;
+    size_t count = (size_t)(j->op.output_bytes / sizeof(float));
+    size_t width = count < ROW_FLOATS ? count : ROW_FLOATS;
+    size_t rows = width > 0 ? count / width : 0;
+    size_t table_rows = width > 0 ? d->arena[table].bytes / sizeof(float) / width : 0;
+    d->runtime->kernels->gather(floats_of(d, ARENA_OUT), floats_of(d, table), rows, width,
+                                table_rows > 0 ? table_rows : 1, (uint64_t)j->turn);
+}
+
 static void run_elementwise(cpu_device *d, const job *j, size_t shift)
 {
-    size_t count = (size_t)(j->op.output_bytes / 4), apart = aligned((double)count);
+    size_t count = (size_t)(j->op.output_bytes / sizeof(float));
+    size_t apart = aligned(j->op.output_bytes) / sizeof(float);
     const float *in[3];
-    float *out = d->arena[ARENA_OUT].data, *from = d->arena[ARENA_IN].data;
+    float *out = floats_of(d, ARENA_OUT), *from = floats_of(d, ARENA_IN);
     if (j->stride > 0) { /* a copy of its own: result first */
-        out = d->arena[ARENA_KV].data + shift;
+        out = (float *)(void *)(d->arena[j->home].data + shift);
         from = out + apart;
     }
     for (int i = 0; i < 3; i++)
@@ -225,34 +405,25 @@ static void run_elementwise(cpu_device *d, const job *j, size_t shift)
 /* One launch. Each runs on the next copy of its weights or cache. */
 static void run_job(cpu_device *d, job *j)
 {
-    size_t shift = (size_t)j->turn * j->stride;
+    int64_t turn = j->turn;
+    size_t shift = (size_t)turn * j->stride;
     j->turn = j->turn + 1 < j->copies ? j->turn + 1 : 0;
-    const cpu_kernels *kernels = d->runtime->kernels;
-    if (is_gemm(&j->op)) {
-        run_gemm(d, j, d->arena[ARENA_WEIGHTS].data + j->weights_at + shift);
-    } else if (j->op.kind == LLMPERF_KIND_ATTENTION) {
-        const cpu_attention *a = &j->attention;
-        const float *k = d->arena[ARENA_KV].data + j->kv_at + shift;
-        const float *v = k + a->sequences * (a->past + a->query) * a->kv_heads * a->head_dim;
-        kernels->attention(a, d->threads, d->arena[ARENA_IN].data, k, v, d->arena[ARENA_OUT].data,
-                           d->arena[ARENA_SCRATCH].data);
-    } else if (j->op.kind == LLMPERF_KIND_GATHER) {
-        size_t count = (size_t)(j->op.output_bytes / 4);
-        size_t width = count < ALIGN_FLOATS ? count : ALIGN_FLOATS;
-        size_t rows = width > 0 ? count / width : 0;
-        size_t table = width > 0 ? d->arena[ARENA_WEIGHTS].floats / width : 0;
-        kernels->gather(d->arena[ARENA_OUT].data, d->arena[ARENA_WEIGHTS].data, rows, width,
-                        table > 0 ? table : 1, (uint64_t)j->turn);
-    } else {
+    if (is_gemm(&j->op))
+        run_gemm(d, j, turn);
+    else if (j->op.kind == LLMPERF_KIND_ATTENTION)
+        run_attention(d, j, shift);
+    else if (j->op.kind == LLMPERF_KIND_GATHER)
+        run_gather(d, j);
+    else
         run_elementwise(d, j, shift);
-    }
 }
 
 /* ---- what can run ---------------------------------------------------------------------------- */
 
 static llmperf_status start_runtime(cpu_device *d, llmperf_error *error)
 {
-    const cpu_runtime_options options = {.blas = d->blas, .threads = d->threads};
+    const cpu_runtime_options options = {
+        .blas = d->blas, .onednn = d->onednn, .fp32 = d->fp32, .threads = d->threads};
     if (d->runtime)
         return LLMPERF_OK;
     return cpu_runtime_open(&d->host, &options, &d->runtime, error);
@@ -264,30 +435,66 @@ static bool refuse(llmperf_error *error, const char *format, const char *what)
     return false;
 }
 
-static bool supports_op(cpu_device *d, const llmperf_op *op, llmperf_error *error)
+/* A product is one matrix times weights in the format it is computed in. */
+static bool supports_gemm(const cpu_device *d, const llmperf_op *op, llmperf_error *error)
 {
+    const cpu_runtime *r = d->runtime;
     const char *dtype = llmperf_dtype_name((llmperf_dtype)op->dtype);
-    if (op->kind == LLMPERF_KIND_SCAN || op->kind == LLMPERF_KIND_COLLECTIVE)
-        return refuse(error, "backend cpu has no kernel for a %s",
-                      llmperf_kind_name((llmperf_op_kind)op->kind));
-    if (op->dtype != LLMPERF_DTYPE_FP32 && op->dtype != LLMPERF_DTYPE_NONE)
+    cpu_type type;
+    if (!(op->m >= 1 && op->n >= 1 && op->k >= 1 && op->m < 1e9 && op->n < 1e9 && op->k < 1e9))
+        return refuse(error, "backend cpu: a %s of this shape is not possible", "gemm");
+    if (!type_of(op->dtype, &type))
         return refuse(error,
-                      "backend cpu computes in fp32 alone: OpenBLAS has no %s product, and this "
-                      "build has no oneDNN",
+                      "backend cpu computes products in fp32, bf16 and int8; OpenBLAS and oneDNN 2 "
+                      "have none in %s",
                       dtype);
-    if (is_gemm(op)) {
-        if (!d->runtime->has_blas)
-            return refuse(error, "backend cpu: %s", d->runtime->no_blas);
-        if (!(op->m >= 1 && op->n >= 1 && op->k >= 1 && op->m < 1e9 && op->n < 1e9 && op->k < 1e9))
-            return refuse(error, "backend cpu: a %s of this shape is not possible", "gemm");
+    if (is_for_dnn(d, type, op->m) && !r->has_dnn[type]) {
+        llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cpu: no %s product: %s%s%s", dtype,
+                     type == CPU_FP32 ? r->no_blas : r->no_dnn[type], type == CPU_FP32 ? "; " : "",
+                     type == CPU_FP32 ? r->no_dnn[type] : "");
+        return false;
     }
-    if (op->kind == LLMPERF_KIND_ATTENTION &&
-        !(op->sequences >= 1 && op->query_tokens >= 1 && op->kv_heads >= 1 &&
+    if (op->flop > 2.02 * op->m * op->n * op->k)
+        return refuse(error, "backend cpu runs one product at a time, not a %s of several",
+                      "batch");
+    if (op->weight_bytes > 0 &&
+        fabs(op->weight_bytes / (op->n * op->k * TYPE_BYTES[type]) - 1) > 0.01) {
+        llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                     "backend cpu: weights of %.3g bits under %s arithmetic; they are multiplied "
+                     "in the format they are stored in",
+                     8 * op->weight_bytes / (op->n * op->k), dtype);
+        return false;
+    }
+    return true;
+}
+
+static bool supports_attention(const llmperf_op *op, llmperf_error *error)
+{
+    double bits = kv_bits(op);
+    cpu_type type;
+    if (!(op->sequences >= 1 && op->query_tokens >= 1 && op->kv_heads >= 1 &&
           op->heads >= op->kv_heads && op->head_dim >= 1 && op->value_dim >= 1 &&
           fmod(op->heads, op->kv_heads) == 0))
         return refuse(error, "backend cpu: this %s is not a fused one of whole KV groups",
                       "attention");
+    if (!type_of(op->dtype, &type) || type == CPU_INT8 || (bits > 0 && bits != 16 && bits != 32)) {
+        llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                     "backend cpu: attention in %s with a KV cache of %.3g bits; fp32 and bf16 "
+                     "are there",
+                     llmperf_dtype_name((llmperf_dtype)op->dtype), bits);
+        return false;
+    }
     return true;
+}
+
+static bool supports_op(const cpu_device *d, const llmperf_op *op, llmperf_error *error)
+{
+    if (op->kind == LLMPERF_KIND_SCAN || op->kind == LLMPERF_KIND_COLLECTIVE)
+        return refuse(error, "backend cpu has no kernel for a %s",
+                      llmperf_kind_name((llmperf_op_kind)op->kind));
+    if (is_gemm(op))
+        return supports_gemm(d, op, error);
+    return op->kind != LLMPERF_KIND_ATTENTION || supports_attention(op, error);
 }
 
 static bool cpu_supports(void *handle, const llmperf_probe *probe, llmperf_error *error)
@@ -318,7 +525,7 @@ typedef struct plan {
     job *jobs;      /* PROBE_FORWARD: one for each row of `ops` */
     int64_t *runs;  /* how often each has run in this step */
     int64_t layers; /* largest repeat */
-    size_t floats;  /* of a stream's buffer */
+    size_t bytes;   /* of a stream's buffer */
 } plan;
 
 static void run_forward(cpu_device *d, plan *p)
@@ -349,20 +556,20 @@ static void run_forward(cpu_device *d, plan *p)
 static void run_once(cpu_device *d, plan *p)
 {
     const cpu_kernels *kernels = d->runtime->kernels;
-    float *a = d->arena[ARENA_STREAM].data;
+    float *a = floats_of(d, ARENA_STREAM);
+    size_t count = p->bytes / sizeof(float), apart = aligned((double)p->bytes) / sizeof(float);
     switch (p->probe->kind) {
     case LLMPERF_PROBE_OP:
         run_job(d, &p->one);
         break;
     case LLMPERF_PROBE_READ:
-        d->sink += kernels->read(a, p->floats);
+        d->sink += kernels->read(a, count);
         break;
     case LLMPERF_PROBE_COPY:
-        kernels->copy(a + aligned((double)p->floats), a, p->floats);
+        kernels->copy(a + apart, a, count);
         break;
     case LLMPERF_PROBE_TRIAD:
-        kernels->triad(a + 2 * aligned((double)p->floats), a, a + aligned((double)p->floats),
-                       p->floats);
+        kernels->triad(a + 2 * apart, a, a + apart, count);
         break;
     case LLMPERF_PROBE_LAUNCH:
         kernels->launch();
@@ -379,59 +586,76 @@ static void run_once(cpu_device *d, plan *p)
 static llmperf_status prepare_op(cpu_device *d, plan *p, llmperf_error *error)
 {
     job *j = &p->one;
-    *j = make_job(&p->probe->op);
-    if (j->op.kind == LLMPERF_KIND_ELEMENTWISE && p->probe->cold)
-        j->stride = aligned(output_floats(&j->op)) + aligned(input_floats(&j->op));
+    llmperf_status status = make_job(d, &p->probe->op, j, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (j->op.kind == LLMPERF_KIND_ELEMENTWISE && p->probe->cold) {
+        j->home = ARENA_KV;
+        j->stride = aligned(bytes_out(j)) + aligned(bytes_in(j));
+    }
     if (j->stride > 0 && p->probe->cold)
-        j->copies = (int64_t)ceil(COLD_CACHES * last_cache(d) / ((double)j->stride * 4)) + 1;
-    bool has_weights = is_gemm(&j->op) || j->op.kind == LLMPERF_KIND_GATHER;
-    int which = has_weights ? ARENA_WEIGHTS : ARENA_KV;
-    llmperf_status status = LLMPERF_OK;
+        j->copies = (int64_t)ceil(COLD_CACHES * last_cache(d) / (double)j->stride) + 1;
     if (j->stride > 0)
-        status = reserve(d, which, (double)j->stride * (double)j->copies, error);
-    return status == LLMPERF_OK ? reserve_activations(d, j, error) : status;
+        status = reserve(d, j->home, (double)j->stride * (double)j->copies, error);
+    if (status == LLMPERF_OK)
+        status = reserve_activations(d, j, error);
+    return status == LLMPERF_OK ? bind_job(d, j, error) : status;
+}
+
+/* Makes the jobs; counts what they need for all layers, and for one. */
+static llmperf_status make_jobs(cpu_device *d, plan *p, double *ret_total, double *ret_layer,
+                                llmperf_error *error)
+{
+    const llmperf_op *ops = p->probe->ops;
+    *ret_total = *ret_layer = 0;
+    p->layers = 1;
+    for (int i = 0; i < p->probe->op_count; i++) {
+        llmperf_status status = make_job(d, &ops[i], &p->jobs[i], error);
+        if (status != LLMPERF_OK)
+            return status;
+        *ret_layer += (double)p->jobs[i].stride;
+        *ret_total += (double)p->jobs[i].stride * fmax(1, ops[i].repeat);
+        if (ops[i].repeat > (double)p->layers)
+            p->layers = (int64_t)ceil(ops[i].repeat);
+    }
+    return LLMPERF_OK;
 }
 
 /* Copies of everything for every layer if they fit, else as many as do. */
 static llmperf_status prepare_forward(cpu_device *d, plan *p, llmperf_error *error)
 {
-    const llmperf_op *ops = p->probe->ops;
     int count = p->probe->op_count;
-    double total = 0, most = d->share * d->host.memory_free_bytes / 4 * 0.9, one_layer = 0;
+    double total, one_layer, most = d->share * d->host.memory_free_bytes * 0.9;
+    double at[ARENA_COUNT] = {0};
     p->jobs = calloc((size_t)count + 1, sizeof *p->jobs);
     p->runs = calloc((size_t)count + 1, sizeof *p->runs);
     if (!p->jobs || !p->runs)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    p->layers = 1;
-    for (int i = 0; i < count; i++) {
-        p->jobs[i] = make_job(&ops[i]);
-        one_layer += (double)p->jobs[i].stride;
-        total += (double)p->jobs[i].stride * fmax(1, ops[i].repeat);
-        if (ops[i].repeat > (double)p->layers)
-            p->layers = (int64_t)ceil(ops[i].repeat);
-    }
+    llmperf_status status = make_jobs(d, p, &total, &one_layer, error);
+    if (status != LLMPERF_OK)
+        return status;
     double held = 1; /* share of the layers that have their own */
     if (most > 0 && total > most)
         held = fmax(0, (most - one_layer) / total);
-    double at[2] = {0, 0};
-    llmperf_status status = LLMPERF_OK;
     for (int i = 0; i < count; i++) {
         job *j = &p->jobs[i];
-        bool is_cache = j->op.kind == LLMPERF_KIND_ATTENTION;
-        j->copies = (int64_t)fmax(1, floor(ops[i].repeat * held));
-        j->weights_at = (size_t)at[0];
-        j->kv_at = (size_t)at[1];
-        at[is_cache] += (double)j->stride * (double)j->copies;
+        j->copies = (int64_t)fmax(1, floor(j->op.repeat * held));
+        j->at = (size_t)at[j->home];
+        at[j->home] += (double)j->stride * (double)j->copies;
         status = status == LLMPERF_OK ? reserve_activations(d, j, error) : status;
     }
-    if (status == LLMPERF_OK)
-        status = reserve(d, ARENA_WEIGHTS, at[0], error);
-    return status == LLMPERF_OK ? reserve(d, ARENA_KV, at[1], error) : status;
+    for (int i = 0; i < ARENA_IN; i++)
+        if (status == LLMPERF_OK && at[i] > 0)
+            status = reserve(d, i, at[i], error);
+    for (int i = 0; i < count; i++)
+        status = status == LLMPERF_OK ? bind_job(d, &p->jobs[i], error) : status;
+    return status;
 }
 
 static llmperf_status prepare(cpu_device *d, plan *p, llmperf_error *error)
 {
     double buffers = 1;
+    d->plan++;
     switch (p->probe->kind) {
     case LLMPERF_PROBE_OP:
         return prepare_op(d, p, error);
@@ -450,10 +674,10 @@ static llmperf_status prepare(cpu_device *d, plan *p, llmperf_error *error)
     default:
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cpu: unknown probe");
     }
-    p->floats = (size_t)(p->probe->bytes / 4);
-    if (p->floats == 0)
+    p->bytes = (size_t)p->probe->bytes;
+    if (p->bytes < sizeof(float))
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cpu: a stream of no bytes");
-    return reserve(d, ARENA_STREAM, buffers * (double)aligned((double)p->floats), error);
+    return reserve(d, ARENA_STREAM, buffers * (double)aligned((double)p->bytes), error);
 }
 
 /* ---- timing ---------------------------------------------------------------------------------- */
@@ -464,14 +688,14 @@ static int64_t inner_of(cpu_device *d, plan *p)
     bool known = d->last_inner > 0 && memcmp(&d->last, p->probe, sizeof d->last) == 0;
     if (known || p->probe->kind == LLMPERF_PROBE_FORWARD)
         return known ? d->last_inner : 1;
-    double begun = now_s(), one = 0;
+    double begun = cpu_now_s(), one = 0;
     int64_t runs = 0;
     do { /* the first may be cold in every respect: up to three, the last counts */
-        double start = now_s();
+        double start = cpu_now_s();
         run_once(d, p);
-        one = now_s() - start;
+        one = cpu_now_s() - start;
         runs++;
-    } while (runs < 3 && now_s() - begun < 1e-3);
+    } while (runs < 3 && cpu_now_s() - begun < 1e-3);
     double inner = one < SHORT_S ? ceil(INNER_S / fmax(one, 20e-9)) : 1;
     d->last = *p->probe;
     d->last_inner = inner < INNER_MOST ? (int64_t)inner : INNER_MOST;
@@ -524,12 +748,15 @@ static llmperf_status cpu_time_op(void *handle, const llmperf_probe *probe, int 
         int64_t inner = inner_of(d, &p);
         cpu_moment from = cpu_company_now(&d->company);
         for (int i = 0; i < count; i++) {
-            double start = now_s();
+            double start = cpu_now_s();
             for (int64_t r = 0; r < inner; r++)
                 run_once(d, &p);
-            seconds[i] = (now_s() - start) / (double)inner;
+            seconds[i] = (cpu_now_s() - start) / (double)inner;
         }
         cpu_moment to = cpu_company_now(&d->company);
+        if (d->failed)
+            status = llmperf_fail(error, LLMPERF_E_DEVICE,
+                                  "backend cpu: oneDNN failed to run a product");
         *ret_flags = judge(d, &from, &to) | (fits_cache(d, probe) ? LLMPERF_SAMPLE_CACHED : 0);
     }
     free(p.jobs);
@@ -545,8 +772,10 @@ static void cpu_close(void *handle)
     if (!d)
         return;
     for (int i = 0; i < ARENA_COUNT; i++)
-        if (d->arena[i].data)
-            munmap(d->arena[i].data, d->arena[i].floats * sizeof(float));
+        release(&d->arena[i]);
+    for (int i = 0; d->kept && i < PRODUCTS; i++)
+        cpu_product_close(&d->kept[i].product);
+    free(d->kept);
     free(d);
 }
 
@@ -562,6 +791,14 @@ static llmperf_status cpu_open(int index, const char *options, void **ret_handle
     d->share = 0.6;
     llmperf_status status = backend_options_parse("cpu", OPTIONS, options, d, error);
     if (status != LLMPERF_OK) {
+        cpu_close(d);
+        return status;
+    }
+    if (d->fp32[0] && strcmp(d->fp32, "openblas") != 0 && strcmp(d->fp32, "onednn") != 0 &&
+        strcmp(d->fp32, "mixed") != 0) {
+        status =
+            llmperf_fail(error, LLMPERF_E_USAGE,
+                         "backend cpu: fp32=%.40s; openblas, onednn, mixed are allowed", d->fp32);
         cpu_close(d);
         return status;
     }
@@ -614,6 +851,20 @@ static void note_cores(const cpu_device *d, llmperf_notes *notes)
                             "trust the measured plateau");
 }
 
+/* "oneDNN avx512_core_bf16 + OpenBLAS Haswell": what products are computed by. */
+static void name_libraries(const cpu_runtime *r, llmperf_device *device)
+{
+    bool other = r->has_dnn[CPU_BF16] || r->has_dnn[CPU_INT8];
+    bool fp32 = r->has_dnn[CPU_FP32];
+    bool dnn = other || (fp32 && (!r->has_blas || r->dnn_one_row || r->dnn_rows));
+    bool blas = r->has_blas && !(fp32 && r->dnn_one_row && r->dnn_rows);
+    const char *and = dnn && blas ? " + " : "";
+    snprintf(device->library, sizeof device->library, "%s%.16s%s%s%.16s", dnn ? "oneDNN " : "",
+             dnn ? r->dnn.isa : "", and, blas ? "OpenBLAS " : "", blas ? r->blas.core : "");
+    snprintf(device->version, sizeof device->version, "%.20s%s%.20s", dnn ? r->dnn.version : "",
+             and, blas ? r->blas.version : "");
+}
+
 static llmperf_status cpu_describe(void *handle, llmperf_device *ret_device, llmperf_error *error)
 {
     static const char *const CACHE_KEYS[CPU_CACHE_LEVELS] = {"l1_bytes", "l2_bytes", "l3_bytes",
@@ -652,12 +903,9 @@ static llmperf_status cpu_describe(void *handle, llmperf_device *ret_device, llm
         llmperf_note(&device.notes, "load %.2f: something else is running here", h->load);
     if (d->runtime) {
         const cpu_runtime *r = d->runtime;
-        if (r->has_blas) {
-            snprintf(device.library, sizeof device.library, "OpenBLAS %s", r->blas.core);
-            snprintf(device.version, sizeof device.version, "%s", r->blas.version);
-        } else {
+        name_libraries(r, &device);
+        if (!r->has_blas)
             llmperf_note(&device.notes, "%s", r->no_blas);
-        }
         for (int i = 0; i < r->notes.count; i++)
             llmperf_note(&device.notes, "%s", r->notes.text[i]);
         llmperf_note(&device.notes, "own kernels: OpenMP, inner loops compiled %s",

@@ -7,6 +7,7 @@
 
 #include "kernels.h"
 #include "llmperf/backend.h"
+#include "onednn_api.h"
 
 /* ---- host.c: what this machine is ------------------------------------------------------------ */
 
@@ -28,7 +29,8 @@ typedef struct cpu_host {
     double clock_hz;                        /* highest, 0 = not readable */
     double load;                            /* 1 minute */
     char governor[32];                      /* "" = not readable */
-    bool has_fma, has_avx512, has_bf16, is_virtual;
+    bool has_fma, has_avx512, is_virtual;
+    bool has_bf16, has_int8; /* instructions for dot products of these */
 } cpu_host;
 
 /* Reads what can be read; `cgroup` = a folder that holds the quota files instead of the process's
@@ -66,7 +68,78 @@ unsigned cpu_company_threads(const cpu_moment *from, const cpu_moment *to, int t
 unsigned cpu_company_machine(const cpu_company *company, const cpu_moment *from,
                              const cpu_moment *to, int threads, char why[CPU_WHY_MAX]);
 
-/* ---- runtime.c: OpenBLAS and OpenMP, chosen by trial ----------------------------------------- */
+/* ---- child.c: work in a child process ---------------------------------------------------------- */
+
+double cpu_now_s(void); /* CLOCK_MONOTONIC */
+
+/*
+ * The least time of several runs:
+ *   for (cpu_best b = cpu_best_begin(0.02); cpu_best_more(&b);) run();
+ * The first run warms. Goes on for `seconds`, and longer while no run was undisturbed: a thread that
+ * lost its core keeps all the others waiting, which would be read as a slow library.
+ */
+typedef struct cpu_best {
+    double seconds, begun_s, started_s, least_s;
+    long switches; /* involuntary ones of all threads when the run started */
+    int runs, clean;
+} cpu_best;
+
+cpu_best cpu_best_begin(double seconds);
+bool cpu_best_more(cpu_best *best);
+
+enum { CPU_CHILD_LIMIT_S = 10 }; /* a child that takes longer is ended */
+
+/*
+ * Runs work(job) in a child process; what it leaves in the `size` bytes of `job` comes back. False:
+ * it did not, `job` is as it was, and *ret_ended_by is the signal that ended the child, -1 when it
+ * took too long. `scratch`: another `size` bytes.
+ */
+bool cpu_in_child(void (*work)(void *job), void *job, void *scratch, size_t size,
+                  int *ret_ended_by);
+
+/* ---- onednn.c: products by oneDNN ------------------------------------------------------------ */
+
+/* Formats of what is multiplied. */
+typedef enum cpu_type { CPU_FP32, CPU_BF16, CPU_INT8, CPU_TYPES } cpu_type;
+
+typedef struct cpu_dnn {
+    dnn_api api;
+    dnn_engine engine;
+    dnn_stream stream;
+    char version[32], isa[32]; /* "2.6.3", "avx512_core_bf16" */
+    char path[256];
+} cpu_dnn;
+
+/* Opens the library, `given` or where it usually is; false, and why. Stays open. */
+bool cpu_dnn_open(const char *given, cpu_dnn *ret_dnn, char *why, size_t size);
+
+/* c (m, n) = a (m, k) times w (k, n), w packed. */
+typedef struct cpu_product {
+    const cpu_dnn *dnn; /* NULL = closed */
+    cpu_type type;
+    int64_t m, n, k;
+    dnn_memory_desc from, weights, to;
+    dnn_primitive primitive;
+    size_t weight_bytes;       /* of one packed copy */
+    char implementation[48];   /* "brg:avx512_core_bf16" */
+    dnn_memory in, out, *held; /* of the buffers it is bound to */
+    int64_t copies;
+    const void *bound_in, *bound_out, *bound_weights;
+    size_t bound_stride;
+} cpu_product;
+
+/* False: oneDNN has no product of this format here. */
+bool cpu_product_open(const cpu_dnn *dnn, cpu_type type, int64_t m, int64_t n, int64_t k,
+                      cpu_product *ret_product);
+void cpu_product_close(cpu_product *product); /* a closed one is fine */
+/* Buffers to work on: activations, result, `copies` of the packed weights `stride` bytes apart. */
+bool cpu_product_bind(cpu_product *product, void *in, void *out, char *weights, size_t stride,
+                      int64_t copies);
+bool cpu_product_run(const cpu_product *product, int64_t copy);
+/* plain (n, k) by rows into product->weight_bytes of packed weights */
+bool cpu_product_pack(const cpu_product *product, void *plain, void *packed);
+
+/* ---- runtime.c: OpenBLAS, oneDNN and OpenMP, chosen by trial ----------------------------------------- */
 
 typedef struct cpu_blas {
     void (*sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
@@ -86,13 +159,27 @@ typedef struct cpu_runtime {
     cpu_blas blas;
     bool has_blas;
     char no_blas[LLMPERF_TEXT_MAX]; /* why there is none */
-    llmperf_notes notes;            /* what was tried and chosen */
+    cpu_dnn dnn;
+    bool has_dnn[CPU_TYPES];     /* products of this format that oneDNN computes right */
+    char no_dnn[CPU_TYPES][128]; /* why it does not */
+    bool dnn_one_row, dnn_rows;  /* fp32: faster there than OpenBLAS */
+    llmperf_notes notes;         /* what was tried and chosen */
 } cpu_runtime;
 
 typedef struct cpu_runtime_options {
-    const char *blas; /* path of the library; "" = look for it */
+    const char *blas;   /* path of the library; "" = look for it */
+    const char *onednn; /* the same; "none" = do without */
+    const char *fp32;   /* "openblas", "onednn", "mixed"; "" = what is faster */
     int threads;
 } cpu_runtime_options;
+
+/* The kernels beside this module, OpenBLAS: NULL when there is none. Both stay open. */
+void *cpu_kernels_open(const cpu_kernels **ret_kernels, char *why, size_t size);
+void *cpu_blas_open(const char *given, cpu_blas *ret_blas, char *ret_path, size_t size);
+
+/* onednn_trial.c: opens oneDNN, compares its products with plain loops and with OpenBLAS in a child
+ * process, and puts what is to be used into `r` and its notes. */
+void cpu_dnn_choose(const cpu_host *host, const cpu_runtime_options *options, cpu_runtime *r);
 
 /* Errors: LLMPERF_E_UNSUPPORTED when the kernels cannot be opened. */
 llmperf_status cpu_runtime_open(const cpu_host *host, const cpu_runtime_options *options,

@@ -66,8 +66,16 @@ static void read_cpuinfo(cpu_host *h)
             h->has_fma = has_word(value, "fma");
             h->has_avx512 = has_word(value, "avx512f");
             h->has_bf16 = has_word(value, "avx512_bf16") || has_word(value, "amx_bf16");
+            h->has_int8 = has_word(value, "avx512_vnni") || has_word(value, "avx_vnni") ||
+                          has_word(value, "amx_int8");
             h->is_virtual = has_word(value, "hypervisor");
             break; /* the first processor stands for all */
+        }
+        if (strncmp(line, "Features", 8) == 0) { /* arm64 */
+            value[-1] = ' ';
+            h->has_bf16 = has_word(value, "bf16");
+            h->has_int8 = has_word(value, "asimddp") || has_word(value, "i8mm");
+            break;
         }
     }
     free(line);

@@ -7,10 +7,11 @@
 #ifndef LLMPERF_CPU_KERNELS_H
 #define LLMPERF_CPU_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define CPU_KERNELS_ABI 1
+#define CPU_KERNELS_ABI 2
 #define CPU_KERNELS_SYMBOL "llmperf_cpu_kernels"
 
 /*
@@ -19,9 +20,11 @@
  *   k    (sequences, kv_heads, past + query, head_dim)
  *   v    (sequences, kv_heads, past + query, value_dim)
  *   out  (sequences, query, heads, value_dim)
+ * Arithmetic, q and out are fp32; k and v are fp32 or bf16, widened block by block.
  */
 typedef struct cpu_attention {
     int64_t sequences, query, past, heads, kv_heads, head_dim, value_dim;
+    bool kv_bf16;
 } cpu_attention;
 
 typedef struct cpu_kernels {
@@ -31,6 +34,8 @@ typedef struct cpu_kernels {
     int (*team_size)(void); /* threads that a parallel region really gets */
     /* data[i] uniform in [-1, 1], touched first by the thread that uses it */
     void (*fill)(float *data, size_t count, uint64_t seed);
+    void (*fill_bf16)(uint16_t *data, size_t count, uint64_t seed); /* the same, cut to 16 bit */
+    void (*fill_int8)(int8_t *data, size_t count, uint64_t seed);   /* uniform in [-127, 127] */
     float (*read)(const float *a, size_t count);
     void (*copy)(float *to, const float *from, size_t count);
     void (*triad)(float *to, const float *a, const float *b, size_t count);
@@ -38,8 +43,8 @@ typedef struct cpu_kernels {
     /* c (m, n) = a (m, k) times w (n, k) transposed; plain loops: the reference */
     void (*gemm)(int m, int n, int k, const float *a, const float *w, float *c);
     size_t (*attention_scratch)(const cpu_attention *shape, int threads); /* floats */
-    void (*attention)(const cpu_attention *shape, int threads, const float *q, const float *k,
-                      const float *v, float *out, float *scratch);
+    void (*attention)(const cpu_attention *shape, int threads, const float *q, const void *k,
+                      const void *v, float *out, float *scratch);
     /* out[i] from `reads` (1 to 3) inputs */
     void (*elementwise)(float *out, const float *const *in, int reads, size_t count);
     /* rows of `width` from scattered places of a table of `table_rows` */

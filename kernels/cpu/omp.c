@@ -30,6 +30,8 @@ enum {
 
 typedef float vec __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t ivec __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t uvec __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint16_t hvec __attribute__((vector_size(32), aligned(2), may_alias));
 
 /* This thread's part of `count`, in whole vectors but for the last. */
 static void part_of(size_t count, size_t *ret_from, size_t *ret_to)
@@ -119,19 +121,50 @@ static void triad_all(float *to, const float *a, const float *b, size_t count)
     }
 }
 
+/* A number uniform in [-2^31, 2^31) for every index and seed. */
+static inline int32_t scrambled(size_t i, uint64_t seed)
+{
+    uint32_t x = (uint32_t)(i + 1) * 0x9e3779b9u + (uint32_t)seed * 0x85ebca6bu;
+    x = (x ^ (x >> 16)) * 0x7feb352du;
+    x = (x ^ (x >> 15)) * 0x846ca68bu;
+    x ^= x >> 16;
+    return (int32_t)x;
+}
+
 static void fill_all(float *data, size_t count, uint64_t seed)
 {
 #pragma omp parallel
     {
         size_t from, to;
         part_of(count, &from, &to);
+        for (size_t i = from; i < to; i++)
+            data[i] = (float)scrambled(i, seed) * (1.0f / 2147483648.0f);
+    }
+}
+
+static void fill_bf16(uint16_t *data, size_t count, uint64_t seed)
+{
+#pragma omp parallel
+    {
+        size_t from, to;
+        part_of(count, &from, &to);
         for (size_t i = from; i < to; i++) {
-            uint32_t x = (uint32_t)(i + 1) * 0x9e3779b9u + (uint32_t)seed * 0x85ebca6bu;
-            x = (x ^ (x >> 16)) * 0x7feb352du;
-            x = (x ^ (x >> 15)) * 0x846ca68bu;
-            x ^= x >> 16;
-            data[i] = (float)(int32_t)x * (1.0f / 2147483648.0f);
+            float x = (float)scrambled(i, seed) * (1.0f / 2147483648.0f);
+            uint32_t bits;
+            memcpy(&bits, &x, sizeof bits);
+            data[i] = (uint16_t)(bits >> 16);
         }
+    }
+}
+
+static void fill_int8(int8_t *data, size_t count, uint64_t seed)
+{
+#pragma omp parallel
+    {
+        size_t from, to;
+        part_of(count, &from, &to);
+        for (size_t i = from; i < to; i++)
+            data[i] = (int8_t)((int64_t)scrambled(i, seed) * 127 / 2147483648);
     }
 }
 
@@ -303,6 +336,23 @@ PER_PROCESSOR static void scores_few(int rows, const float *q, const float *k, i
     }
 }
 
+/* `count` values from `at` on, as floats: where they are, or widened into `room`. */
+PER_PROCESSOR static const float *as_floats(const void *base, int64_t at, int count, bool bf16,
+                                            float *room)
+{
+    if (!bf16)
+        return (const float *)base + at;
+    const uint16_t *from = (const uint16_t *)base + at;
+    int i = 0;
+    for (; i + LANES <= count; i += LANES)
+        *(uvec *)(room + i) = __builtin_convertvector(*(const hvec *)(from + i), uvec) << 16;
+    for (; i < count; i++) {
+        uint32_t bits = (uint32_t)from[i] << 16;
+        memcpy(room + i, &bits, sizeof bits);
+    }
+    return room;
+}
+
 static int padded(int64_t dim)
 {
     return (int)((dim + STEP_COLUMNS - 1) / STEP_COLUMNS * STEP_COLUMNS);
@@ -312,7 +362,8 @@ static int padded(int64_t dim)
 static size_t thread_scratch(const cpu_attention *a)
 {
     size_t d = (size_t)a->head_dim, v = (size_t)padded(a->value_dim);
-    return ROWS * d + KEYS * d + ROWS * KEYS + ROWS * v + KEYS * v + 2 * ROWS + 64;
+    size_t widened = a->kv_bf16 ? KEYS * (d > v ? d : v) : 0;
+    return ROWS * d + KEYS * d + ROWS * KEYS + ROWS * v + KEYS * v + 2 * ROWS + widened + 64;
 }
 
 /* How a problem is cut: rows are (query, head of the KV head's group) pairs. */
@@ -355,7 +406,7 @@ static size_t attention_scratch(const cpu_attention *a, int threads)
 
 /* One work item: a block of rows of one KV head against one split of the keys. */
 static void attend(const cpu_attention *a, const cut *c, int64_t item, const float *q,
-                   const float *k, const float *v, float *out, float *mine, float *partials)
+                   const void *k, const void *v, float *out, float *mine, float *partials)
 {
     const int head_dim = (int)a->head_dim, value_dim = (int)a->value_dim, wide = padded(value_dim);
     const int64_t tokens = a->past + a->query, group = a->heads / a->kv_heads;
@@ -369,7 +420,7 @@ static void attend(const cpu_attention *a, const cut *c, int64_t item, const flo
 
     float *rows_q = mine, *keys_t = rows_q + ROWS * head_dim, *s = keys_t + KEYS * head_dim;
     float *sums = s + ROWS * KEYS, *values = sums + ROWS * wide, *most = values + KEYS * wide;
-    float *weight = most + ROWS;
+    float *weight = most + ROWS, *widened = weight + ROWS;
     const float scale = 1.0f / sqrtf((float)head_dim);
 
     memset(rows_q, 0, (size_t)(even_rows * head_dim) * sizeof *rows_q);
@@ -389,14 +440,15 @@ static void attend(const cpu_attention *a, const cut *c, int64_t item, const flo
     int64_t seen = a->past + (first_row + rows - 1) / group + 1; /* by the last row */
     end = end < tokens ? end : tokens;
     end = end < seen ? end : seen;
-    const float *k_head = k + (sequence * a->kv_heads + kv_head) * tokens * head_dim;
-    const float *v_head = v + (sequence * a->kv_heads + kv_head) * tokens * value_dim;
+    const int64_t first_token = (sequence * a->kv_heads + kv_head) * tokens;
     for (int64_t key = begin; key < end; key += KEYS) {
         int keys = (int)(end - key < KEYS ? end - key : KEYS);
+        const float *block_k =
+            as_floats(k, (first_token + key) * head_dim, keys * head_dim, a->kv_bf16, widened);
         if (rows < FEW_ROWS) {
-            scores_few(rows, rows_q, k_head + key * head_dim, keys, head_dim, s);
+            scores_few(rows, rows_q, block_k, keys, head_dim, s);
         } else {
-            transpose(k_head + key * head_dim, keys, head_dim, keys_t);
+            transpose(block_k, keys, head_dim, keys_t);
             memset(s, 0, (size_t)(even_rows * KEYS) * sizeof *s);
             product(even_rows, KEYS, head_dim, rows_q, head_dim, keys_t, KEYS, s, KEYS);
         }
@@ -421,7 +473,8 @@ static void attend(const cpu_attention *a, const cut *c, int64_t item, const flo
         }
         for (int r = rows; r < even_rows; r++)
             memset(s + r * KEYS, 0, KEYS * sizeof *s);
-        const float *block_v = v_head + key * value_dim;
+        const float *block_v =
+            as_floats(v, (first_token + key) * value_dim, keys * value_dim, a->kv_bf16, widened);
         if (wide != value_dim) { /* pad to whole steps */
             for (int j = 0; j < keys; j++)
                 for (int d = 0; d < wide; d++)
@@ -475,8 +528,8 @@ static void merge(const cpu_attention *a, const cut *c, int64_t index, const flo
         to[d] /= weight;
 }
 
-static void attention(const cpu_attention *a, int threads, const float *q, const float *k,
-                      const float *v, float *out, float *scratch)
+static void attention(const cpu_attention *a, int threads, const float *q, const void *k,
+                      const void *v, float *out, float *scratch)
 {
     cut c = cut_of(a, threads);
     float *partials = scratch + (size_t)threads * thread_scratch(a);
@@ -548,6 +601,8 @@ const cpu_kernels *llmperf_cpu_kernels(void)
         .set_threads = set_threads,
         .team_size = team_size,
         .fill = fill_all,
+        .fill_bf16 = fill_bf16,
+        .fill_int8 = fill_int8,
         .read = read_all,
         .copy = copy_all,
         .triad = triad_all,

@@ -6,35 +6,20 @@
  * tried and chosen is put into notes.
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cpu.h"
 
 enum { TRIAL_M = 192, TRIAL_N = 384, TRIAL_K = 384, CANDIDATES_MAX = 4, SECOND_CHANCES = 2 };
 
 static const double TRIAL_S = 0.06;       /* for each of BLAS and the plain loops */
-static const double TRIAL_LIMIT_S = 10;   /* a child that takes longer is ended */
 static const double CLEARLY_BETTER = 1.1; /* what else is not worth leaving the default for */
 static const double TOLERANCE = 1e-3;     /* of sums of 384 products in [-1, 1], fp32 */
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -46,7 +31,7 @@ static bool symbol(void *library, const char *name, void *ret_function)
     return found != NULL;
 }
 
-static void *open_kernels(const cpu_kernels **ret_kernels, char *why, size_t size)
+void *cpu_kernels_open(const cpu_kernels **ret_kernels, char *why, size_t size)
 {
     Dl_info self;
     char path[LLMPERF_PATH_MAX];
@@ -90,7 +75,7 @@ static const char *const BLAS_PLACES[] = {
     NULL,
 };
 
-static void *open_blas(const char *given, cpu_blas *ret_blas, char *ret_path, size_t size)
+void *cpu_blas_open(const char *given, cpu_blas *ret_blas, char *ret_path, size_t size)
 {
     cpu_blas b = {0};
     void *library = NULL;
@@ -161,28 +146,27 @@ static double largest_difference(const float *a, const float *b, size_t count)
     return largest;
 }
 
+static double rate_of(const cpu_best *best)
+{
+    return 2.0 * TRIAL_M * TRIAL_N * TRIAL_K / best->least_s;
+}
+
 static void time_plain(const cpu_kernels *kernels, const float *a, const float *w, float *c,
                        trial *t)
 {
-    double best = INFINITY, begun = now_s();
-    do {
-        double start = now_s();
+    cpu_best best = cpu_best_begin(TRIAL_S);
+    while (cpu_best_more(&best))
         kernels->gemm(TRIAL_M, TRIAL_N, TRIAL_K, a, w, c);
-        best = fmin(best, now_s() - start);
-    } while (now_s() - begun < TRIAL_S);
-    t->plain_flop_per_s = 2.0 * TRIAL_M * TRIAL_N * TRIAL_K / best;
+    t->plain_flop_per_s = rate_of(&best);
 }
 
 static void time_blas(const cpu_blas *b, const float *a, const float *w, float *c, trial *t)
 {
-    double best = INFINITY, begun = now_s();
-    do {
-        double start = now_s();
+    cpu_best best = cpu_best_begin(TRIAL_S);
+    while (cpu_best_more(&best))
         b->sgemm(CPU_ORDER_ROWS, CPU_NO_TRANSPOSE, CPU_TRANSPOSE, TRIAL_M, TRIAL_N, TRIAL_K, 1, a,
                  TRIAL_K, w, TRIAL_K, 0, c, TRIAL_N);
-        best = fmin(best, now_s() - start);
-    } while (now_s() - begun < TRIAL_S);
-    t->flop_per_s = 2.0 * TRIAL_M * TRIAL_N * TRIAL_K / best;
+    t->flop_per_s = rate_of(&best);
 }
 
 /* The child's work: opens both libraries, compares, times. */
@@ -192,10 +176,10 @@ static void carry_out(const setting *s, const char *blas_path, int threads, tria
     char why[512];
     apply("OPENBLAS_CORETYPE", s->core);
     apply("OMP_PROC_BIND", s->bind);
-    if (!open_kernels(&kernels, why, sizeof why))
+    if (!cpu_kernels_open(&kernels, why, sizeof why))
         return;
     kernels->set_threads(threads);
-    if (!open_blas(blas_path, &t->blas, t->path, sizeof t->path))
+    if (!cpu_blas_open(blas_path, &t->blas, t->path, sizeof t->path))
         return;
     t->opened = true;
     t->blas.set_threads(threads);
@@ -217,64 +201,32 @@ static void carry_out(const setting *s, const char *blas_path, int threads, tria
     free(data);
 }
 
-/* Reads a whole trial before the deadline; false when it did not come. */
-static bool receive(int from, trial *ret_trial, bool *ret_late)
+/* A trial as a job for a child. */
+typedef struct trial_job {
+    setting setting;
+    const char *blas_path;
+    int threads;
+    trial trial;
+} trial_job;
+
+static void carry_out_job(void *job)
 {
-    char *to = (char *)ret_trial;
-    size_t have = 0;
-    double deadline = now_s() + TRIAL_LIMIT_S;
-    *ret_late = false;
-    while (have < sizeof *ret_trial) {
-        struct pollfd ready = {.fd = from, .events = POLLIN};
-        int left_ms = (int)((deadline - now_s()) * 1e3);
-        int count = left_ms > 0 ? poll(&ready, 1, left_ms) : 0;
-        if (count < 0 && errno == EINTR)
-            continue;
-        *ret_late = count == 0;
-        if (count <= 0)
-            return false;
-        ssize_t got = read(from, to + have, sizeof *ret_trial - have);
-        if (got <= 0)
-            return false;
-        have += (size_t)got;
-    }
-    return true;
+    trial_job *j = job;
+    carry_out(&j->setting, j->blas_path, j->threads, &j->trial);
 }
 
 /* Runs a trial in a child: a core type that the processor lacks dies of SIGILL there, not here. */
 static trial try_out(const setting *s, const char *blas_path, int threads)
 {
-    trial t;
-    int ends[2], state = 0;
-    bool late = false;
-    memset(&t, 0, sizeof t);
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return t;
-    pid_t child = fork();
-    if (child == 0) {
-        int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC);
-        if (quiet >= 0)
-            dup2(quiet, STDERR_FILENO);
-        signal(SIGINT, SIG_IGN); /* the parent decides */
-        carry_out(s, blas_path, threads, &t);
-        ssize_t written = write(ends[1], &t, sizeof t);
-        _exit(written == (ssize_t)sizeof t ? 0 : 1);
-    }
-    close(ends[1]);
-    if (child > 0) {
-        trial received;
-        bool whole = receive(ends[0], &received, &late);
-        if (!whole)
-            kill(child, SIGKILL);
-        while (waitpid(child, &state, 0) < 0 && errno == EINTR)
-            ;
-        if (whole)
-            t = received;
-        else
-            t.ended_by = late ? -1 : WIFSIGNALED(state) ? WTERMSIG(state) : SIGABRT;
-    }
-    close(ends[0]);
-    return t;
+    trial_job job, scratch;
+    int ended_by;
+    memset(&job, 0, sizeof job);
+    job.setting = *s;
+    job.blas_path = blas_path;
+    job.threads = threads;
+    if (!cpu_in_child(carry_out_job, &job, &scratch, sizeof job, &ended_by))
+        job.trial.ended_by = ended_by;
+    return job.trial;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -284,7 +236,7 @@ static void fault_of(const trial *t, char *why, size_t size)
 {
     why[0] = '\0';
     if (t->ended_by < 0)
-        snprintf(why, size, "took more than %.0f s", TRIAL_LIMIT_S);
+        snprintf(why, size, "took more than %d s", CPU_CHILD_LIMIT_S);
     else if (t->ended_by > 0)
         snprintf(why, size, "died of signal %d", t->ended_by);
     else if (!t->right)
@@ -478,23 +430,42 @@ static void note_threads(int threads, cpu_runtime *r)
     }
 }
 
+/* Opens oneDNN if anything is to be computed by it. */
+static void open_dnn(const cpu_runtime_options *o, cpu_runtime *r)
+{
+    bool wanted = false;
+    char why[LLMPERF_TEXT_MAX];
+    for (int i = 0; i < CPU_TYPES; i++)
+        wanted |= r->has_dnn[i];
+    if (!wanted)
+        return;
+    if (cpu_dnn_open(o->onednn, &r->dnn, why, sizeof why)) {
+        llmperf_note(&r->notes, "oneDNN %s, %s, from %s", r->dnn.version, r->dnn.isa, r->dnn.path);
+        return;
+    }
+    for (int i = 0; i < CPU_TYPES; i++) {
+        r->has_dnn[i] = false;
+        snprintf(r->no_dnn[i], sizeof r->no_dnn[i], "oneDNN could not be opened again");
+    }
+    r->dnn_one_row = r->dnn_rows = false;
+}
+
 /* Opens everything in this process, with the environment that the trials chose. */
-static llmperf_status open_chosen(const cpu_runtime_options *o, const char *core, const char *bind,
-                                  cpu_runtime *r, llmperf_error *error)
+static llmperf_status open_chosen(const cpu_runtime_options *o, cpu_runtime *r,
+                                  llmperf_error *error)
 {
     static const char *const BUILDS[] = {"serial", "pthreads", "OpenMP"};
     char why[512], path[LLMPERF_PATH_MAX];
-    apply("OPENBLAS_CORETYPE", core);
-    apply("OMP_PROC_BIND", bind);
-    if (!open_kernels(&r->kernels, why, sizeof why))
+    if (!cpu_kernels_open(&r->kernels, why, sizeof why))
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
                             "backend cpu: its kernels cannot be "
                             "opened: %s",
                             why);
     r->kernels->set_threads(o->threads);
+    open_dnn(o, r);
     if (!r->has_blas)
         return LLMPERF_OK;
-    if (!open_blas(o->blas, &r->blas, path, sizeof path)) {
+    if (!cpu_blas_open(o->blas, &r->blas, path, sizeof path)) {
         r->has_blas = false;
         snprintf(r->no_blas, sizeof r->no_blas, "OpenBLAS could not be opened again");
         return LLMPERF_OK;
@@ -528,7 +499,10 @@ llmperf_status cpu_runtime_open(const cpu_host *host, const cpu_runtime_options 
             choose_core(host, options->blas, options->threads, &best, &core, &runtime);
         if (runtime.has_blas)
             choose_bind(options->blas, options->threads, core, &best, &bind, &runtime);
-        status = open_chosen(options, core, bind, &runtime, error);
+        apply("OPENBLAS_CORETYPE", core);
+        apply("OMP_PROC_BIND", bind);
+        cpu_dnn_choose(host, options, &runtime);
+        status = open_chosen(options, &runtime, error);
         is_open = status == LLMPERF_OK;
     }
     if (is_open && runtime.kernels) {

@@ -88,6 +88,13 @@ static llmperf_probe gemm(double m, double n, double k)
         .op = llmperf_sample_gemm(LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_NONE, m, n, k)};
 }
 
+static llmperf_probe gemm_of(llmperf_dtype dtype, double m, double n, double k)
+{
+    llmperf_probe probe = gemm(m, n, k);
+    probe.op = llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, m, n, k);
+    return probe;
+}
+
 static const llmperf_probe READ = {.kind = LLMPERF_PROBE_READ, .bytes = 8 << 20};
 
 /* Runs a probe; returns its status. */
@@ -102,15 +109,29 @@ static bool supports(bench *b, const llmperf_probe *probe, llmperf_error *error)
     return b->backend->supports(b->handle, probe, error);
 }
 
-/* Options that put fake_blas.so in place of OpenBLAS. */
+/* Options that put fake_blas.so in place of OpenBLAS, and leave oneDNN out. */
 static const char *fake_blas(const char *behaviour)
 {
-    static char options[LLMPERF_PATH_MAX + 16];
+    static char options[LLMPERF_PATH_MAX + 32];
     const char *path = getenv("FAKE_BLAS_PATH");
     setenv("FAKE_BLAS", behaviour, 1);
     unsetenv("OPENBLAS_CORETYPE");
     unsetenv("OMP_PROC_BIND");
-    snprintf(options, sizeof options, "blas=%s", path ? path : "");
+    snprintf(options, sizeof options, "blas=%s,onednn=none", path ? path : "");
+    return options;
+}
+
+/* Options that put fake_dnn.so in place of oneDNN, beside the fake BLAS or without any. */
+static const char *fake_dnn(const char *behaviour, bool blas)
+{
+    static char options[2 * LLMPERF_PATH_MAX + 32];
+    const char *path = getenv("FAKE_BLAS_PATH"), *dnn = getenv("FAKE_DNN_PATH");
+    setenv("FAKE_BLAS", "*:good", 1);
+    setenv("FAKE_DNN", behaviour, 1);
+    unsetenv("OPENBLAS_CORETYPE");
+    unsetenv("OMP_PROC_BIND");
+    snprintf(options, sizeof options, "blas=%s,onednn=%s", blas && path ? path : "/nonexistent",
+             dnn ? dnn : "");
     return options;
 }
 
@@ -130,6 +151,14 @@ static const cpu_kernels *load_kernels(void)
     return entry();
 }
 
+static float widened(uint16_t x)
+{
+    uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 /* Largest difference from the definition, in double. */
 static double attention_error(const cpu_kernels *kernels, const cpu_attention *a, int threads)
 {
@@ -140,6 +169,7 @@ static double attention_error(const cpu_kernels *kernels, const cpu_attention *a
     size_t out_count = (size_t)(a->sequences * a->query * a->heads * a->value_dim);
     float *q = malloc(q_count * sizeof *q), *k = malloc(k_count * sizeof *k);
     float *v = malloc(v_count * sizeof *v), *out = malloc(out_count * sizeof *out);
+    uint16_t *k16 = malloc(k_count * sizeof *k16), *v16 = malloc(v_count * sizeof *v16);
     size_t scratch_count = kernels->attention_scratch(a, threads);
     float *scratch = malloc(scratch_count * sizeof *scratch);
     double *weight = malloc((size_t)tokens * sizeof *weight), worst = 0;
@@ -147,13 +177,20 @@ static double attention_error(const cpu_kernels *kernels, const cpu_attention *a
     kernels->fill(q, q_count, 1);
     kernels->fill(k, k_count, 2);
     kernels->fill(v, v_count, 3);
+    kernels->fill_bf16(k16, k_count, 2);
+    kernels->fill_bf16(v16, v_count, 3);
+    for (size_t i = 0; a->kv_bf16 && i < k_count; i++)
+        k[i] = widened(k16[i]);
+    for (size_t i = 0; a->kv_bf16 && i < v_count; i++)
+        v[i] = widened(v16[i]);
     for (size_t i = 0; i < q_count; i++)
         q[i] *= 8; /* scores that differ: a soft maximum that is not a mean */
     for (size_t i = 0; i < out_count; i++)
         out[i] = NAN;
     for (size_t i = 0; i < scratch_count; i++)
         scratch[i] = NAN; /* nothing may be read before it is written */
-    kernels->attention(a, threads, q, k, v, out, scratch);
+    kernels->attention(a, threads, q, a->kv_bf16 ? (void *)k16 : k, a->kv_bf16 ? (void *)v16 : v,
+                       out, scratch);
     for (int64_t s = 0; s < a->sequences; s++)
         for (int64_t i = 0; i < a->query; i++)
             for (int64_t h = 0; h < a->heads; h++) {
@@ -183,7 +220,7 @@ static double attention_error(const cpu_kernels *kernels, const cpu_attention *a
                         worst = error;
                 }
             }
-    free(q), free(k), free(v), free(out), free(scratch), free(weight);
+    free(q), free(k), free(v), free(out), free(scratch), free(weight), free(k16), free(v16);
     return worst;
 }
 
@@ -202,8 +239,13 @@ static int attention_agrees_with_its_definition(void)
     const cpu_kernels *kernels = load_kernels();
     for (int threads = 1; kernels && threads <= 3; threads++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-            double error = attention_error(kernels, &shapes[i], threads);
-            EXPECT(error <= 3e-5, "shape %zu on %d threads: off by %g", i, threads, error);
+            for (int bf16 = 0; bf16 < 2; bf16++) {
+                cpu_attention shape = shapes[i];
+                shape.kv_bf16 = bf16;
+                double error = attention_error(kernels, &shape, threads);
+                EXPECT(error <= 3e-5, "shape %zu, bf16 %d, on %d threads: off by %g", i, bf16,
+                       threads, error);
+            }
         }
     return 0;
 }
@@ -226,6 +268,17 @@ static int streams_and_products_are_right(void)
             sum += a[i];
         }
         EXPECT(fabs(sum / COUNT) < 0.05, "mean %g", sum / COUNT); /* 5 sigma: 0.029 */
+        static uint16_t half[COUNT];
+        static int8_t small[COUNT];
+        int least = 0, most = 0;
+        kernels->fill_bf16(half, COUNT, 1);
+        kernels->fill_int8(small, COUNT, 1);
+        for (int i = 0; i < COUNT; i++) { /* cut to 8 bits: off by less than 2^-7 of itself */
+            EXPECT(fabs(widened(half[i]) - a[i]) <= fabs(a[i]) / 128, "%g", a[i]);
+            least = small[i] < least ? small[i] : least;
+            most = small[i] > most ? small[i] : most;
+        }
+        EXPECT(least >= -127 && least < -120 && most > 120, "%d..%d", least, most);
         EXPECT(fabs(kernels->read(a, COUNT) - sum) < 1e-2, "%g", kernels->read(a, COUNT) - sum);
         kernels->copy(c, a, COUNT);
         EXPECT(memcmp(a, c, sizeof a) == 0, "copy");
@@ -339,7 +392,7 @@ static int a_missing_blas_is_named(void)
     bench b = {0};
     llmperf_error error = {0};
     const llmperf_probe probe = gemm(4, 64, 64);
-    if (!open_bench(&b, "blas=/nonexistent/libopenblas.so.0"))
+    if (!open_bench(&b, "blas=/nonexistent/libopenblas.so.0,onednn=none"))
         return 0;
     EXPECT(!supports(&b, &probe, &error), "gemm");
     EXPECT(strstr(error.text, "libopenblas0-openmp") && strstr(error.text, "/nonexistent"), "%s",
@@ -373,7 +426,7 @@ static int the_real_openblas_follows_ones_own_core_type(void)
     llmperf_error error = {0};
     const llmperf_probe probe = gemm(4, 64, 64);
     setenv("OPENBLAS_CORETYPE", "PRESCOTT", 1);
-    if (!open_bench(&b, NULL))
+    if (!open_bench(&b, "onednn=none"))
         return 0;
     if (!supports(&b, &probe, &error) && strstr(error.text, "is missing"))
         return SKIP;
@@ -646,9 +699,9 @@ static int every_kind_of_probe_gives_times(void)
 }
 
 /* A dense decoder of four layers with an embedding and a head. */
-static int fill_step(llmperf_op *ops)
+static int fill_step(llmperf_op *ops, llmperf_dtype dtype)
 {
-    llmperf_attention_shape shape = {.dtype = LLMPERF_DTYPE_FP32,
+    llmperf_attention_shape shape = {.dtype = dtype,
                                      .sequences = 2,
                                      .query_tokens = 1,
                                      .past_tokens = 31,
@@ -664,10 +717,10 @@ static int fill_step(llmperf_op *ops)
                           .output_bytes = 2 * 128 * 4,
                           .bytes = 4 * 128 * 4};
     ops[1] = llmperf_sample_elementwise(LLMPERF_DTYPE_FP32, 256, 256);
-    ops[2] = llmperf_sample_gemm(LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_NONE, 2, 256, 128);
+    ops[2] = llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, 2, 256, 128);
     ops[3] = llmperf_sample_attention(&shape);
-    ops[4] = llmperf_sample_gemm(LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_NONE, 2, 128, 128);
-    ops[5] = llmperf_sample_gemm(LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_NONE, 2, 1000, 128);
+    ops[4] = llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, 2, 128, 128);
+    ops[5] = llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, 2, 1000, 128);
     ops[1].repeat = 8;
     ops[2].repeat = ops[3].repeat = ops[4].repeat = 4;
     return 6;
@@ -675,15 +728,15 @@ static int fill_step(llmperf_op *ops)
 
 static int a_whole_step_runs_with_and_without_room_for_its_weights(void)
 {
-    const char *const shares[] = {"", ",share=0.00002"}; /* 24 GB: 480 kB */
-    for (int i = 0; i < 2; i++) {
+    const char *const shares[] = {"", ",share=0.00002", ""}; /* 24 GB: 480 kB */
+    for (int i = 0; i < 3; i++) {
         llmperf_op ops[8];
         bench b = {0};
-        char options[LLMPERF_PATH_MAX + 64];
+        char options[2 * LLMPERF_PATH_MAX + 64];
         llmperf_measurement m;
         llmperf_error error = {0};
-        int count = fill_step(ops);
-        snprintf(options, sizeof options, "%s%s", fake_blas("*:good"), shares[i]);
+        int count = fill_step(ops, i == 2 ? LLMPERF_DTYPE_BF16 : LLMPERF_DTYPE_FP32);
+        snprintf(options, sizeof options, "%s%s", fake_dnn("good", true), shares[i]);
         if (!open_bench(&b, options))
             return 0;
         const llmperf_measure_options quick = {.time_limit_s = 0.2, .retries = -1};
@@ -715,19 +768,227 @@ static int what_needs_too_much_memory_is_refused(void)
 
 static int other_formats_are_refused_by_name(void)
 {
+    const llmperf_dtype none[] = {LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_FP16,
+                                  LLMPERF_DTYPE_FP8};
     bench b = {0};
     llmperf_error error = {0};
-    llmperf_probe probe = gemm(4, 64, 64);
-    probe.op.dtype = LLMPERF_DTYPE_BF16;
     if (!open_bench(&b, fake_blas("*:good")))
         return 0;
-    EXPECT(!supports(&b, &probe, &error), "bf16");
-    EXPECT(strstr(error.text, "bf16"), "%s", error.text);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        const llmperf_probe probe = gemm_of(none[i], 4, 64, 64);
+        EXPECT(!supports(&b, &probe, &error), "%s", llmperf_dtype_name(none[i]));
+        EXPECT(strstr(error.text, llmperf_dtype_name(none[i])), "%s", error.text);
+        EXPECT(i > 1 || strstr(error.text, "switched off"), "%s", error.text);
+    }
     b.backend->close(b.handle);
     void *handle = NULL;
     EXPECT(b.backend->open(1, NULL, &handle, NULL) == LLMPERF_E_USAGE, "device 1");
     EXPECT(b.backend->open(0, "treads=2", &handle, &error) == LLMPERF_E_USAGE, "treads");
     EXPECT(strstr(error.text, "did you mean 'threads'"), "%s", error.text);
+    EXPECT(b.backend->open(0, "fp32=mkl", &handle, &error) == LLMPERF_E_USAGE, "fp32=mkl");
+    EXPECT(strstr(error.text, "openblas, onednn, mixed"), "%s", error.text);
+    return 0;
+}
+
+/* Experts of a mixture, weights in another format than the arithmetic: not one product each. */
+static int what_is_no_single_product_is_refused(void)
+{
+    bench b = {0};
+    llmperf_error error = {0};
+    if (!open_bench(&b, fake_dnn("good", true)))
+        return 0;
+    llmperf_probe probe = gemm_of(LLMPERF_DTYPE_BF16, 4, 64, 64);
+    EXPECT(supports(&b, &probe, &error), "%s", error.text);
+    probe.op.flop *= 8;
+    probe.op.weight_bytes *= 8;
+    EXPECT(!supports(&b, &probe, &error) && strstr(error.text, "batch of several"), "%s",
+           error.text);
+    probe.op = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_INT4, 4, 64, 64);
+    EXPECT(!supports(&b, &probe, &error) && strstr(error.text, "weights of 4 bits under bf16"),
+           "%s", error.text);
+    b.backend->close(b.handle);
+    return 0;
+}
+
+/* ---- oneDNN ---- */
+
+static void expect_times(bench *b, const llmperf_probe *probe)
+{
+    double seconds[3] = {0};
+    unsigned flags;
+    llmperf_error error = {0};
+    EXPECT(run(b, probe, 3, seconds, &flags, &error) == LLMPERF_OK, "%s", error.text);
+    for (int r = 0; r < 3; r++)
+        EXPECT(seconds[r] > 0 && seconds[r] < 10, "%g", seconds[r]);
+}
+
+static int onednn_computes_what_openblas_has_not(void)
+{
+    const llmperf_dtype dtypes[] = {LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_INT8};
+    bench b = {0};
+    if (!open_bench(&b, fake_dnn("good", true)))
+        return 0;
+    for (int i = 0; i < 2; i++)
+        for (int m = 1; m < 40; m += 13) {
+            const llmperf_probe probe = gemm_of(dtypes[i], m, 96, 64);
+            llmperf_error error = {0};
+            EXPECT(supports(&b, &probe, &error), "%s", error.text);
+            expect_times(&b, &probe);
+        }
+    describe(&b);
+    EXPECT(strstr(b.device.library, "oneDNN avx2") && strstr(b.device.library, "OpenBLAS Auto"),
+           "%s", b.device.library);
+    EXPECT(strstr(b.device.version, "2.99.1") && strstr(b.device.version, "9.9.9"), "%s",
+           b.device.version);
+    EXPECT(strstr(b.notes, "weights are packed once"), "%s", b.notes);
+    EXPECT(strstr(b.notes, "fp32 products with one row by"), "%s", b.notes);
+    b.backend->close(b.handle);
+    return 0;
+}
+
+static int a_format_that_onednn_computes_wrong_is_left_out(void)
+{
+    bench b = {0};
+    llmperf_error error = {0};
+    const llmperf_probe bf16 = gemm_of(LLMPERF_DTYPE_BF16, 4, 64, 64);
+    const llmperf_probe int8 = gemm_of(LLMPERF_DTYPE_INT8, 4, 64, 64);
+    if (!open_bench(&b, fake_dnn("wrong-bf16,no-int8", true)))
+        return 0;
+    EXPECT(!supports(&b, &bf16, &error) && strstr(error.text, "computes wrong"), "%s", error.text);
+    EXPECT(!supports(&b, &int8, &error) && strstr(error.text, "no int8 product"), "%s", error.text);
+    describe(&b);
+    EXPECT(strstr(b.notes, "bf16 product computes wrong"), "%s", b.notes);
+    const llmperf_probe fp32 = gemm(4, 64, 64);
+    EXPECT(supports(&b, &fp32, &error), "%s", error.text);
+    b.backend->close(b.handle);
+    return 0;
+}
+
+static int a_onednn_that_dies_or_is_another_version_is_left_out(void)
+{
+    const struct {
+        const char *behaviour, *why;
+    } rows[] = {{"crash", "oneDNN died of signal 4"},
+                {"version-3", "oneDNN 3.99 with OpenMP is not used"},
+                {"threads", "with threads of its own kind is not used"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pid_t child = fork(); /* what a process has opened stays */
+        int state;
+        if (child == 0) {
+            bench b = {0};
+            llmperf_error error = {0};
+            const llmperf_probe bf16 = gemm_of(LLMPERF_DTYPE_BF16, 4, 64, 64);
+            const llmperf_probe fp32 = gemm(4, 64, 64);
+            if (open_bench(&b, fake_dnn(rows[i].behaviour, true))) {
+                EXPECT(!supports(&b, &bf16, &error) && strstr(error.text, rows[i].why), "%s",
+                       error.text);
+                EXPECT(supports(&b, &fp32, &error), "%s", error.text);
+                describe(&b);
+                EXPECT(strstr(b.notes, rows[i].why), "%s", b.notes);
+                b.backend->close(b.handle);
+            }
+            fflush(stdout);
+            exit(failures > 0);
+        }
+        waitpid(child, &state, 0);
+        EXPECT(WIFEXITED(state) && WEXITSTATUS(state) == 0, "%s", rows[i].behaviour);
+    }
+    return 0;
+}
+
+static int a_missing_onednn_is_named(void)
+{
+    bench b = {0};
+    llmperf_error error = {0};
+    char options[LLMPERF_PATH_MAX + 64];
+    const llmperf_probe bf16 = gemm_of(LLMPERF_DTYPE_BF16, 4, 64, 64);
+    const char *path = getenv("FAKE_BLAS_PATH");
+    setenv("FAKE_BLAS", "*:good", 1);
+    snprintf(options, sizeof options, "blas=%s,onednn=/nonexistent/libdnnl.so.2", path ? path : "");
+    if (!open_bench(&b, options))
+        return 0;
+    EXPECT(!supports(&b, &bf16, &error) && strstr(error.text, "libdnnl2") &&
+               strstr(error.text, "/nonexistent"),
+           "%s", error.text);
+    b.backend->close(b.handle);
+    return 0;
+}
+
+static int without_a_blas_onednn_computes_fp32(void)
+{
+    bench b = {0};
+    llmperf_error error = {0};
+    const llmperf_probe one = gemm(1, 96, 64), more = gemm(7, 96, 64);
+    if (!open_bench(&b, fake_dnn("good", false)))
+        return 0;
+    EXPECT(supports(&b, &one, &error) && supports(&b, &more, &error), "%s", error.text);
+    expect_times(&b, &one);
+    expect_times(&b, &more);
+    describe(&b);
+    EXPECT(strcmp(b.device.library, "oneDNN avx2") == 0, "%s", b.device.library);
+    b.backend->close(b.handle);
+    return 0;
+}
+
+static int one_may_choose_whose_fp32_products(void)
+{
+    bench b = {0};
+    char options[2 * LLMPERF_PATH_MAX + 64];
+    const llmperf_probe more = gemm(7, 96, 64);
+    snprintf(options, sizeof options, "%s,fp32=onednn", fake_dnn("good,no-int8", true));
+    if (!open_bench(&b, options))
+        return 0;
+    supports(&b, &more, NULL);
+    describe(&b);
+    EXPECT(strstr(b.notes, "one row by oneDNN, with more by oneDNN"), "%s", b.notes);
+    EXPECT(strcmp(b.device.library, "oneDNN avx2") == 0, "%s", b.device.library);
+    b.backend->close(b.handle);
+    return 0;
+}
+
+static int the_real_onednn_agrees_with_plain_loops(void)
+{
+    bench b = {0};
+    if (!open_bench(&b, NULL))
+        return 0;
+    supports(&b, &READ, NULL);
+    describe(&b);
+    if (strstr(b.notes, "oneDNN is missing") || strstr(b.notes, "is not used"))
+        return SKIP;
+    EXPECT(!strstr(b.notes, "computes wrong") && !strstr(b.notes, "oneDNN died"), "%s", b.notes);
+    const llmperf_dtype dtypes[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_INT8};
+    for (int i = 0; i < 3; i++)
+        for (int m = 1; m < 60; m += 29) {
+            const llmperf_probe probe = gemm_of(dtypes[i], m, 200, 72);
+            if (supports(&b, &probe, NULL))
+                expect_times(&b, &probe);
+        }
+    b.backend->close(b.handle);
+    return 0;
+}
+
+/* Buffers of a format that is not in use make room for those that are. */
+static int formats_share_the_memory(void)
+{
+    bench b = {0};
+    char options[2 * LLMPERF_PATH_MAX + 64];
+    cpu_host host;
+    cpu_host_read("", &host);
+    /* room for one set of rotating weights, not for two */
+    double one = 3 * host.last_cache_bytes + 16 * 1048576.0;
+    if (!(host.memory_free_bytes > 4 * one))
+        return SKIP;
+    snprintf(options, sizeof options, "%s,share=%.9f", fake_dnn("good", true),
+             one / host.memory_free_bytes);
+    if (!open_bench(&b, options))
+        return 0;
+    const llmperf_dtype dtypes[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_INT8,
+                                    LLMPERF_DTYPE_FP32};
+    for (int i = 0; i < 4; i++) {
+        const llmperf_probe probe = gemm_of(dtypes[i], 4, 512, 512);
+        expect_times(&b, &probe);
+    }
+    b.backend->close(b.handle);
     return 0;
 }
 
@@ -763,6 +1024,15 @@ static const struct {
     CASE(a_whole_step_runs_with_and_without_room_for_its_weights),
     CASE(what_needs_too_much_memory_is_refused),
     CASE(other_formats_are_refused_by_name),
+    CASE(what_is_no_single_product_is_refused),
+    CASE(onednn_computes_what_openblas_has_not),
+    CASE(a_format_that_onednn_computes_wrong_is_left_out),
+    CASE(a_onednn_that_dies_or_is_another_version_is_left_out),
+    CASE(a_missing_onednn_is_named),
+    CASE(without_a_blas_onednn_computes_fp32),
+    CASE(one_may_choose_whose_fp32_products),
+    CASE(the_real_onednn_agrees_with_plain_loops),
+    CASE(formats_share_the_memory),
 };
 
 int main(int argc, char **argv)
