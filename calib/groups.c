@@ -578,7 +578,7 @@ static void allow_for_other_runs(llmperf_calib_entry *entry, const repeats *own,
     double n = (double)entry->quality.samples, freedom = fmax(1, n - fitted);
     double residual = entry->residual * sqrt(n / freedom) * student_factor(freedom);
     /* mean |x| of a normal distribution = 0.798 standard deviations */
-    residual = fmax(residual, entry->quality.left_out_frac / 0.798);
+    residual = fmax(residual, log1p(entry->quality.left_out_frac) / 0.798);
     double pairs = (double)own->pairs;
     double drift = (pairs * own->drift + LEAN * all->drift) / (pairs + LEAN);
     double total = residual * residual + drift;

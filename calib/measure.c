@@ -202,9 +202,20 @@ static llmperf_status watch(sampler *s, unsigned *flags, llmperf_error *error)
         best_s = fmin(best_s, seconds[i]);
     if (!(*o->watch_best_s > 0) || best_s < *o->watch_best_s)
         *o->watch_best_s = best_s;
+    if (o->watch_log && best_s > 0) {
+        o->watch_log->sum_log_s += log(best_s);
+        o->watch_log->count++;
+    }
     if (best_s > *o->watch_best_s * (1 + o->watch_frac))
         *flags |= LLMPERF_SAMPLE_CONTENDED;
     return LLMPERF_OK;
+}
+
+double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch)
+{
+    if (log->count < 1)
+        return 0;
+    return llmperf_probe_bytes(watch) / exp(log->sum_log_s / (double)log->count);
 }
 
 /* How many repetitions next: a half more than there are, as far as the time allows. */

@@ -63,6 +63,7 @@ typedef struct session {
     int32_t hw_name, library, best_library, version, own_library, own_version; /* of names */
     int wanted, measured, resumed, failed;
     double watch_best_s; /* fastest pass of the stream that notices company */
+    llmperf_watch_log watch_log;
     llmperf_notes skipped;
     bool terminal;
     bool hw_measured;           /* no datasheet: peaks are those measured */
@@ -307,7 +308,8 @@ static llmperf_status measure_one(session *s, int index, int done, double limit_
     const llmperf_measure_options options = {.time_limit_s = limit_s,
                                              .simulated = s->device.device.simulated,
                                              .watch = &s->plan.watch,
-                                             .watch_best_s = &s->watch_best_s};
+                                             .watch_best_s = &s->watch_best_s,
+                                             .watch_log = &s->watch_log};
     llmperf_measurement m;
     llmperf_error one = {0};
     llmperf_status status =
@@ -798,6 +800,7 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
     snprintf(calib->device, sizeof calib->device, "%s", d->name);
     snprintf(calib->backend, sizeof calib->backend, "%s", d->backend);
     date_text(calib->date, sizeof calib->date);
+    calib->stream_bytes_per_s = llmperf_watch_rate(&s->watch_log, &s->plan.watch);
     return LLMPERF_OK;
 }
 

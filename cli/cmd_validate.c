@@ -69,12 +69,54 @@ static void say_progress(const char *what, int done, int total, void *context)
         fputs("\r\033[K", stderr);
 }
 
+/* Says how much the memory has moved since the calibration, if that was kept. */
+static void note_memory(llmperf_comparison *comparison, const llmperf_calib *calib,
+                        double bytes_per_s)
+{
+    if (!(bytes_per_s > 0))
+        return;
+    if (!calib || !(calib->stream_bytes_per_s > 0)) {
+        llmperf_note(&comparison->notes, "memory streams at %.3g GB/s now", bytes_per_s / 1e9);
+        return;
+    }
+    llmperf_note(
+        &comparison->notes,
+        "memory streams at %.3g GB/s now, at %.3g GB/s while the calibration was measured "
+        "(%+.0f %%): what is bound by it moves as much; the rows 'memory as now' allow for it",
+        bytes_per_s / 1e9, calib->stream_bytes_per_s / 1e9,
+        100 * (bytes_per_s / calib->stream_bytes_per_s - 1));
+}
+
+/* Other products than those that were calibrated are another device. */
+static void note_library(llmperf_comparison *comparison, const llmperf_calib *calib,
+                         const device_session *device)
+{
+    llmperf_device now = device->device;
+    if (!calib || now.simulated ||
+        device->backend->describe(device->handle, &now, NULL) != LLMPERF_OK)
+        return;
+    for (int i = 0; i < calib->entry_count; i++) {
+        const llmperf_calib_entry *e = &calib->entry[i];
+        if (e->key.kind != LLMPERF_KIND_GEMM || !e->library[0] ||
+            strncmp(e->library, now.library, sizeof e->library - 1) == 0)
+            continue;
+        llmperf_note(&comparison->notes,
+                     "the calibration's products are by %s, those measured here by %s%s",
+                     e->library, now.library,
+                     strcmp(now.backend, "cpu") == 0 ? " (--options fp32=... chooses)" : "");
+        return;
+    }
+}
+
 static llmperf_status run_batches(const validate_arguments *a, const llmperf_model *model,
                                   const llmperf_hw *hw, const llmperf_calib *calib,
                                   device_session *device, llmperf_comparison *comparison,
                                   llmperf_error *error)
 {
     llmperf_workload workload;
+    double watch_best_s = 0;
+    llmperf_watch_log watch_log = {0};
+    llmperf_probe_plan plan = {0};
     llmperf_measure_options options = {
         .time_limit_s = a->time_limit_s > 0 ? a->time_limit_s : 1,
         .interval_frac = 0.03,
@@ -83,6 +125,13 @@ static llmperf_status run_batches(const validate_arguments *a, const llmperf_mod
     option_range range;
     option_range_cursor cursor = {0};
     llmperf_status status = common_workload(&a->common, &workload, error);
+    if (status == LLMPERF_OK && !device->device.simulated)
+        status = llmperf_probe_plan_make(device->backend, device->handle, true, &plan, error);
+    if (status == LLMPERF_OK && !device->device.simulated) {
+        options.watch = &plan.watch;
+        options.watch_best_s = &watch_best_s;
+        options.watch_log = &watch_log;
+    }
     if (status == LLMPERF_OK)
         status = option_parse_range(a->batch ? a->batch : "1,4", 1, 65536, &range, error);
     for (int64_t batch; status == LLMPERF_OK && option_range_next(&range, &cursor, &batch);) {
@@ -96,6 +145,9 @@ static llmperf_status run_batches(const validate_arguments *a, const llmperf_mod
                 status = llmperf_validate_step(&c, prefill == 1, device->backend, device->handle,
                                                &options, say_progress, step, comparison, error);
     }
+    if (status == LLMPERF_OK)
+        note_memory(comparison, calib, llmperf_watch_rate(&watch_log, &plan.watch));
+    llmperf_probe_plan_free(&plan);
     return status;
 }
 
@@ -157,6 +209,7 @@ static int run(int argc, char **argv)
         char title[LLMPERF_TEXT_MAX];
         const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
         note_state(&comparison);
+        note_library(&comparison, calibrated ? &calib : NULL, &device);
         if (calibrated)
             snprintf(title, sizeof title, "%s on %s, %s (%s)", model.name, device.device.name,
                      calib.borrowed > 0 ? "borrowed" : "calibrated", calib.name);

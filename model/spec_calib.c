@@ -15,7 +15,8 @@
 static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device",
                                        "library", "backend", "date",     "conditions",
                                        "samples", "digest",  "fits",     NULL};
-static const char *const CONDITION_KEYS[] = {"clock_hz", "power_w", "throttled", "contended", NULL};
+static const char *const CONDITION_KEYS[] = {"clock_hz",  "power_w",   "stream_bytes_per_s",
+                                             "throttled", "contended", NULL};
 static const char *const FIT_KEYS[] = {
     "kind",       "regime",   "dtype",       "stored",  "gemv",       "experts", "heads",
     "collective", "devices",  "library",     "version", "parameters", "fitted",  "standard_error",
@@ -385,6 +386,7 @@ static void read_calib(doc_reader *r, doc_node *root, llmperf_calib *calib)
     if (conditions && reader_is_kind(r, conditions, DOC_MAP, "{clock_hz: 1.7e9}")) {
         reader_double(r, conditions, "clock_hz", 0, 1e12, &calib->clock_hz);
         reader_double(r, conditions, "power_w", 0, 1e9, &calib->power_w);
+        reader_double(r, conditions, "stream_bytes_per_s", 0, 1e18, &calib->stream_bytes_per_s);
         reader_bool(r, conditions, "throttled", &calib->throttled);
         reader_bool(r, conditions, "contended", &calib->contended);
         reader_done(r, doc_refuse_unknown(r->document, conditions, CONDITION_KEYS, r->error));

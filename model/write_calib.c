@@ -126,10 +126,12 @@ llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib, llmper
     yaml_put_text(out, "library", calib->library);
     yaml_put_text(out, "backend", calib->backend);
     yaml_put_text(out, "date", calib->date);
-    if (calib->clock_hz + calib->power_w > 0 || calib->throttled || calib->contended) {
+    if (calib->clock_hz + calib->power_w + calib->stream_bytes_per_s > 0 || calib->throttled ||
+        calib->contended) {
         fputs("conditions:\n", out);
         yaml_put_number(out, "  clock_hz", calib->clock_hz);
         yaml_put_number(out, "  power_w", calib->power_w);
+        yaml_put_number(out, "  stream_bytes_per_s", calib->stream_bytes_per_s);
         if (calib->throttled)
             fputs("  throttled: true\n", out);
         if (calib->contended)

@@ -134,6 +134,7 @@ typedef struct llmperf_calib {
     char digest[32];               /* of the samples, "fnv1a64:..." */
     int64_t samples;               /* rows read */
     double clock_hz, power_w;      /* conditions; 0 = not said */
+    double stream_bytes_per_s;     /* a memory stream meanwhile; 0 = not said */
     bool throttled, contended;
     /* standard deviation of log(time) that borrowing from another part adds; 0 = the part's own.
      * Not in the file: llmperf_calib_lend() sets it. */

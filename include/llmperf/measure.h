@@ -29,6 +29,12 @@ LLMPERF_API llmperf_status llmperf_backend_find(const char *name,
 
 /* ---- sampling (calib/measure.c) -------------------------------------------------------------- */
 
+/* What the stream that watches for company has found: one entry for each time it ran. */
+typedef struct llmperf_watch_log {
+    double sum_log_s; /* of log(seconds) */
+    int64_t count;
+} llmperf_watch_log;
+
 /* Zero means default. */
 typedef struct llmperf_measure_options {
     int least;            /* repetitions at least; 10 */
@@ -44,9 +50,13 @@ typedef struct llmperf_measure_options {
     /* a probe run before and after: when it is slower than its best so far by more than
      * watch_frac, somebody else is using the device. NULL = none */
     const llmperf_probe *watch;
-    double watch_frac;    /* 0.15 */
-    double *watch_best_s; /* in and out: the best time of `watch` so far, 0 at first */
+    double watch_frac;            /* 0.15 */
+    double *watch_best_s;         /* in and out: the best time of `watch` so far, 0 at first */
+    llmperf_watch_log *watch_log; /* in and out: all of its times; NULL = not wanted */
 } llmperf_measure_options;
+
+/* Bytes per second of a stream that watched, its mean (of logarithms); 0 = it never ran. */
+LLMPERF_API double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch);
 
 /*
  * What a sequence of times says.

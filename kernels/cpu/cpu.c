@@ -420,10 +420,22 @@ static void run_job(cpu_device *d, job *j)
 
 /* ---- what can run ---------------------------------------------------------------------------- */
 
+/* Every core gets a thread: then each thread stays on its own. Two that spin on one core wait for
+ * each other's time slices, which no scheduler sees as a fault while others keep the rest busy. */
+static const int *cpus_of(const cpu_device *d, bool bound_by_user)
+{
+    bool whole = d->threads == d->host.cores && d->threads <= CPU_CORES_MAX;
+    return whole && !bound_by_user ? d->host.core_cpu : NULL;
+}
+
 static llmperf_status start_runtime(cpu_device *d, llmperf_error *error)
 {
-    const cpu_runtime_options options = {
-        .blas = d->blas, .onednn = d->onednn, .fp32 = d->fp32, .threads = d->threads};
+    const char *bind = getenv("OMP_PROC_BIND");
+    const cpu_runtime_options options = {.blas = d->blas,
+                                         .onednn = d->onednn,
+                                         .fp32 = d->fp32,
+                                         .threads = d->threads,
+                                         .cpus = cpus_of(d, bind && bind[0])};
     if (d->runtime)
         return LLMPERF_OK;
     return cpu_runtime_open(&d->host, &options, &d->runtime, error);
@@ -743,6 +755,8 @@ static llmperf_status cpu_time_op(void *handle, const llmperf_probe *probe, int 
     plan p = {.probe = probe};
     if (!cpu_supports(d, probe, error))
         return LLMPERF_E_UNSUPPORTED;
+    if (d->runtime->pinned)
+        d->runtime->kernels->pin(d->host.core_cpu, d->threads);
     llmperf_status status = prepare(d, &p, error);
     if (status == LLMPERF_OK) {
         int64_t inner = inner_of(d, &p);
@@ -759,6 +773,8 @@ static llmperf_status cpu_time_op(void *handle, const llmperf_probe *probe, int 
                                   "backend cpu: oneDNN failed to run a product");
         *ret_flags = judge(d, &from, &to) | (fits_cache(d, probe) ? LLMPERF_SAMPLE_CACHED : 0);
     }
+    if (d->runtime->pinned) /* this thread is the caller's; the others are ours alone */
+        sched_setaffinity(0, sizeof d->host.allowed, &d->host.allowed);
     free(p.jobs);
     free(p.runs);
     return status;

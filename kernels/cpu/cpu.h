@@ -11,6 +11,7 @@
 
 /* ---- host.c: what this machine is ------------------------------------------------------------ */
 
+enum { CPU_CORES_MAX = 1024 };
 enum { CPU_CACHE_LEVELS = 4 }; /* data caches, L1 to L4 */
 
 typedef struct cpu_host {
@@ -19,6 +20,7 @@ typedef struct cpu_host {
     cpu_set_t allowed; /* affinity at start, before any runtime binds threads */
     int allowed_count;
     int cores;                         /* distinct physical cores among them */
+    int core_cpu[CPU_CORES_MAX];       /* a processor of each */
     double quota_cores;                /* cgroup limit; 0 = none */
     char quota_file[LLMPERF_PATH_MAX]; /* where it was found */
     int usable; /* what measuring uses: the least of them, rounded down, at least 1 */
@@ -162,6 +164,7 @@ typedef struct cpu_runtime {
     cpu_dnn dnn;
     bool has_dnn[CPU_TYPES];     /* products of this format that oneDNN computes right */
     char no_dnn[CPU_TYPES][128]; /* why it does not */
+    bool pinned;                 /* threads are to be pinned to options->cpus */
     bool dnn_one_row, dnn_rows;  /* fp32: faster there than OpenBLAS */
     llmperf_notes notes;         /* what was tried and chosen */
 } cpu_runtime;
@@ -171,6 +174,7 @@ typedef struct cpu_runtime_options {
     const char *onednn; /* the same; "none" = do without */
     const char *fp32;   /* "openblas", "onednn", "mixed"; "" = what is faster */
     int threads;
+    const int *cpus; /* a processor for each thread; NULL = do not pin them */
 } cpu_runtime_options;
 
 /* The kernels beside this module, OpenBLAS: NULL when there is none. Both stay open. */

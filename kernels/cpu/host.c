@@ -87,13 +87,13 @@ static void read_cpuinfo(cpu_host *h)
 
 /* ---- processors that we may use -------------------------------------------------------------- */
 
-static int count_cores(const cpu_host *h)
+/* Finds the distinct cores, and a processor of each. */
+static void find_cores(cpu_host *h)
 {
-    enum { PROCESSORS_MAX = 4096 };
     static const char folder[] = "/sys/devices/system/cpu/cpu%d/topology/%s";
-    double *seen = malloc(PROCESSORS_MAX * sizeof *seen);
+    double seen[CPU_CORES_MAX];
     int cores = 0;
-    for (int i = 0; seen && i < CPU_SETSIZE && cores < PROCESSORS_MAX; i++) {
+    for (int i = 0; i < CPU_SETSIZE && cores < CPU_CORES_MAX; i++) {
         char path[128];
         double core, package;
         if (!CPU_ISSET((size_t)i, &h->allowed))
@@ -106,11 +106,12 @@ static int count_cores(const cpu_host *h)
         int at = 0;
         while (at < cores && seen[at] != id)
             at++;
-        if (at == cores)
+        if (at == cores) {
+            h->core_cpu[cores] = i;
             seen[cores++] = id;
+        }
     }
-    free(seen);
-    return cores > 0 ? cores : h->allowed_count;
+    h->cores = cores > 0 ? cores : h->allowed_count;
 }
 
 /* FOLDER/NAME into `path` (LLMPERF_PATH_MAX bytes); false when it is too long. */
@@ -349,7 +350,7 @@ void cpu_host_read(const char *cgroup, cpu_host *ret_host)
         for (int i = 0; i < h.online && i < CPU_SETSIZE; i++)
             CPU_SET((size_t)i, &h.allowed);
     h.allowed_count = CPU_COUNT(&h.allowed);
-    h.cores = count_cores(&h);
+    find_cores(&h);
     if (cgroup[0]) {
         take_quota(&h, cgroup);
         take_memory_limit(cgroup, &memory_limit);

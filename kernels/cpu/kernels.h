@@ -31,7 +31,8 @@ typedef struct cpu_kernels {
     int abi;
     const char *vector; /* how the inner loops are compiled: "per processor", "baseline" */
     void (*set_threads)(int threads);
-    int (*team_size)(void); /* threads that a parallel region really gets */
+    void (*pin)(const int *cpus, int count); /* thread i to processor cpus[i] */
+    int (*team_size)(void);                  /* threads that a parallel region really gets */
     /* data[i] uniform in [-1, 1], touched first by the thread that uses it */
     void (*fill)(float *data, size_t count, uint64_t seed);
     void (*fill_bf16)(uint16_t *data, size_t count, uint64_t seed); /* the same, cut to 16 bit */

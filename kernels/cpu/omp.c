@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <omp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,20 +19,30 @@
 #define VECTOR "baseline"
 #endif
 
+/* ThreadSanitizer does not see accesses of more than 16 bytes. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define VECTOR_BYTES 16
+#endif
+#endif
+#ifndef VECTOR_BYTES
+#define VECTOR_BYTES 64
+#endif
+
 enum {
-    LANES = 16,    /* floats of a vector */
-    ROWS = 64,     /* query rows of a work item */
-    KEYS = 64,     /* keys of a block */
-    FEW_ROWS = 8,  /* below: dot products; from here on: transposed block of keys */
-    STEP_ROWS = 4, /* of the inner product kernel */
-    STEP_COLUMNS = 32,
+    LANES = VECTOR_BYTES / 4, /* floats of a vector */
+    ROWS = 64,                /* query rows of a work item */
+    KEYS = 64,                /* keys of a block */
+    FEW_ROWS = 8,             /* below: dot products; from here on: transposed block of keys */
+    STEP_ROWS = 4,            /* of the inner product kernel */
+    STEP_COLUMNS = 2 * LANES,
     SPLIT_LEAST = 256, /* keys of a split of the KV cache, at least */
 };
 
-typedef float vec __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t ivec __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t uvec __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint16_t hvec __attribute__((vector_size(32), aligned(2), may_alias));
+typedef float vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef int32_t ivec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef uint32_t uvec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef uint16_t hvec __attribute__((vector_size(VECTOR_BYTES / 2), aligned(2), may_alias));
 
 /* This thread's part of `count`, in whole vectors but for the last. */
 static void part_of(size_t count, size_t *ret_from, size_t *ret_to)
@@ -180,6 +191,20 @@ static void set_threads(int threads)
 {
     omp_set_dynamic(0);
     omp_set_num_threads(threads);
+}
+
+static void pin(const int *cpus, int count)
+{
+#pragma omp parallel
+    {
+        int me = omp_get_thread_num();
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        if (me < count) {
+            CPU_SET((size_t)cpus[me], &one);
+            sched_setaffinity(0, sizeof one, &one); /* refused: it stays where it is */
+        }
+    }
 }
 
 static int team_size(void)
@@ -599,6 +624,7 @@ const cpu_kernels *llmperf_cpu_kernels(void)
         .abi = CPU_KERNELS_ABI,
         .vector = VECTOR,
         .set_threads = set_threads,
+        .pin = pin,
         .team_size = team_size,
         .fill = fill_all,
         .fill_bf16 = fill_bf16,

@@ -34,7 +34,7 @@ typedef struct format_trial {
 typedef struct dnn_trial {
     const cpu_runtime_options *options;
     double cache_bytes;
-    bool has_blas;
+    bool has_blas, pinned;
     bool opened;
     char why[LLMPERF_TEXT_MAX];
     format_trial format[CPU_TYPES];
@@ -248,6 +248,8 @@ static void carry_out(void *job)
     if (!cpu_kernels_open(&kernels, t->why, sizeof t->why))
         return;
     kernels->set_threads(t->options->threads);
+    if (t->pinned)
+        kernels->pin(t->options->cpus, t->options->threads);
     bool has_blas = t->has_blas && cpu_blas_open(t->options->blas, &blas, path, sizeof path);
     if (!cpu_dnn_open(t->options->onednn, &dnn, t->why, sizeof t->why))
         return;
@@ -338,8 +340,10 @@ void cpu_dnn_choose(const cpu_host *host, const cpu_runtime_options *options, cp
         free(t);
         return;
     }
-    *t = (dnn_trial){
-        .options = options, .has_blas = r->has_blas, .cache_bytes = host->last_cache_bytes};
+    *t = (dnn_trial){.options = options,
+                     .has_blas = r->has_blas,
+                     .pinned = r->pinned,
+                     .cache_bytes = host->last_cache_bytes};
     bool came = cpu_in_child(carry_out, t, t + 1, sizeof *t, &ended_by);
     if (!came || !t->opened) {
         snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, t->why);

@@ -170,7 +170,7 @@ static void time_blas(const cpu_blas *b, const float *a, const float *w, float *
 }
 
 /* The child's work: opens both libraries, compares, times. */
-static void carry_out(const setting *s, const char *blas_path, int threads, trial *t)
+static void carry_out(const setting *s, const cpu_runtime_options *o, trial *t)
 {
     const cpu_kernels *kernels;
     char why[512];
@@ -178,11 +178,13 @@ static void carry_out(const setting *s, const char *blas_path, int threads, tria
     apply("OMP_PROC_BIND", s->bind);
     if (!cpu_kernels_open(&kernels, why, sizeof why))
         return;
-    kernels->set_threads(threads);
-    if (!cpu_blas_open(blas_path, &t->blas, t->path, sizeof t->path))
+    kernels->set_threads(o->threads);
+    if (o->cpus && !(s->bind && s->bind[0]))
+        kernels->pin(o->cpus, o->threads);
+    if (!cpu_blas_open(o->blas, &t->blas, t->path, sizeof t->path))
         return;
     t->opened = true;
-    t->blas.set_threads(threads);
+    t->blas.set_threads(o->threads);
     const size_t count =
         (size_t)TRIAL_M * TRIAL_K + (size_t)TRIAL_N * TRIAL_K + 2 * (size_t)TRIAL_M * TRIAL_N;
     float *data = malloc(count * sizeof *data);
@@ -204,26 +206,24 @@ static void carry_out(const setting *s, const char *blas_path, int threads, tria
 /* A trial as a job for a child. */
 typedef struct trial_job {
     setting setting;
-    const char *blas_path;
-    int threads;
+    const cpu_runtime_options *options;
     trial trial;
 } trial_job;
 
 static void carry_out_job(void *job)
 {
     trial_job *j = job;
-    carry_out(&j->setting, j->blas_path, j->threads, &j->trial);
+    carry_out(&j->setting, j->options, &j->trial);
 }
 
 /* Runs a trial in a child: a core type that the processor lacks dies of SIGILL there, not here. */
-static trial try_out(const setting *s, const char *blas_path, int threads)
+static trial try_out(const setting *s, const cpu_runtime_options *o)
 {
     trial_job job, scratch;
     int ended_by;
     memset(&job, 0, sizeof job);
     job.setting = *s;
-    job.blas_path = blas_path;
-    job.threads = threads;
+    job.options = o;
     if (!cpu_in_child(carry_out_job, &job, &scratch, sizeof job, &ended_by))
         job.trial.ended_by = ended_by;
     return job.trial;
@@ -287,48 +287,48 @@ static void tell(char *list, size_t size, const char *name, const trial *t)
 
 /* A second and third chance for a setting that came out slow: a neighbour may have disturbed it.
  * Keeps its best rate; ends as soon as that is enough. */
-static void try_again(trial *t, double enough_flop_per_s, const setting *s, const char *blas,
-                      int threads)
+static void try_again(trial *t, double enough_flop_per_s, const setting *s,
+                      const cpu_runtime_options *o)
 {
     for (int i = 0; i < SECOND_CHANCES && t->flop_per_s < enough_flop_per_s; i++) {
-        trial again = try_out(s, blas, threads);
+        trial again = try_out(s, o);
         if (is_usable(&again) && again.flop_per_s > t->flop_per_s)
             *t = again;
     }
 }
 
 /* Runs a setting; one that is right but slower than plain loops is not believed at once. */
-static trial try_fairly(const setting *s, const char *blas, int threads)
+static trial try_fairly(const setting *s, const cpu_runtime_options *o)
 {
-    trial t = try_out(s, blas, threads);
+    trial t = try_out(s, o);
     if (is_usable(&t))
-        try_again(&t, t.plain_flop_per_s, s, blas, threads);
+        try_again(&t, t.plain_flop_per_s, s, o);
     return t;
 }
 
 /* `one` looks clearly better than `best`, the result of `s`: is it still when `best` gets another
  * chance? */
-static bool is_clearly_better(const trial *one, trial *best, const setting *s, const char *blas,
-                              int threads)
+static bool is_clearly_better(const trial *one, trial *best, const setting *s,
+                              const cpu_runtime_options *o)
 {
-    try_again(best, one->flop_per_s / CLEARLY_BETTER, s, blas, threads);
+    try_again(best, one->flop_per_s / CLEARLY_BETTER, s, o);
     return one->flop_per_s >= CLEARLY_BETTER * best->flop_per_s;
 }
 
 /* Chooses OPENBLAS_CORETYPE; *ret_core NULL = leave the environment, "" = unset it. */
-static bool choose_core(const cpu_host *host, const char *blas, int threads, trial *ret_best,
+static bool choose_core(const cpu_host *host, const cpu_runtime_options *o, trial *ret_best,
                         const char **ret_core, cpu_runtime *r)
 {
     const char *own = getenv("OPENBLAS_CORETYPE");
     const char *names[CANDIDATES_MAX];
     char why[128], told[256] = "";
     bool own_rejected = false;
-    trial best = try_fairly(&(setting){0}, blas, threads);
+    trial best = try_fairly(&(setting){0}, o);
     *ret_core = NULL;
     if (best.ended_by == 0 && !best.opened) {
         snprintf(r->no_blas, sizeof r->no_blas,
                  "OpenBLAS is missing (libopenblas.so.0; Debian: libopenblas0-openmp)%s%s",
-                 blas[0] ? ": " : "", blas);
+                 o->blas[0] ? ": " : "", o->blas);
         return false;
     }
     fault_of(&best, why, sizeof why);
@@ -343,7 +343,7 @@ static bool choose_core(const cpu_host *host, const char *blas, int threads, tri
                      best.blas.core[0] ? best.blas.core : own, why);
         own_rejected = true;
         *ret_core = "";
-        best = try_fairly(&(setting){.core = ""}, blas, threads);
+        best = try_fairly(&(setting){.core = ""}, o);
     }
     const char *picked = best.blas.core[0] ? best.blas.core : "its own choice";
     char first[48];
@@ -358,12 +358,11 @@ static bool choose_core(const cpu_host *host, const char *blas, int threads, tri
         if (strcasecmp(names[i], first) == 0 ||
             (best_ok && strcmp(names[i], "PRESCOTT") == 0)) /* the last resort */
             continue;
-        trial one = try_out(&(setting){.core = names[i]}, blas, threads);
+        trial one = try_out(&(setting){.core = names[i]}, o);
         tell(told, sizeof told, names[i], &one);
         fault_of(&one, why, sizeof why);
         if (why[0] || !one.opened ||
-            (best_ok &&
-             !is_clearly_better(&one, &best, &(setting){.core = chosen}, blas, threads))) {
+            (best_ok && !is_clearly_better(&one, &best, &(setting){.core = chosen}, o))) {
             if (is_usable(&one) && !is_usable(&fallback)) { /* right, though slow */
                 fallback = one;
                 chosen = best_ok ? chosen : names[i];
@@ -392,15 +391,15 @@ static bool choose_core(const cpu_host *host, const char *blas, int threads, tri
 }
 
 /* Chooses OMP_PROC_BIND for the chosen core. *ret_bind NULL = leave it. */
-static void choose_bind(const char *blas, int threads, const char *core, trial *as_is,
+static void choose_bind(const cpu_runtime_options *o, const char *core, trial *as_is,
                         const char **ret_bind, cpu_runtime *r)
 {
     const char *own = getenv("OMP_PROC_BIND");
     bool is_own = own && own[0];
     *ret_bind = NULL;
-    if (threads < 2)
+    if (o->threads < 2)
         return;
-    trial other = try_out(&(setting){.core = core, .bind = is_own ? "" : "close"}, blas, threads);
+    trial other = try_out(&(setting){.core = core, .bind = is_own ? "" : "close"}, o);
     if (!is_usable(&other))
         return;
     if (is_own) {
@@ -408,7 +407,7 @@ static void choose_bind(const char *blas, int threads, const char *core, trial *
                      own, as_is->flop_per_s / 1e9, other.flop_per_s / 1e9);
         return;
     }
-    bool better = is_clearly_better(&other, as_is, &(setting){.core = core}, blas, threads);
+    bool better = is_clearly_better(&other, as_is, &(setting){.core = core}, o);
     if (better)
         *ret_bind = "close";
     llmperf_note(&r->notes, "OMP_PROC_BIND %s: %.0f GFLOP/s unset, %.0f with close",
@@ -495,12 +494,14 @@ llmperf_status cpu_runtime_open(const cpu_host *host, const cpu_runtime_options 
         const char *core = NULL, *bind = NULL;
         memset(&runtime, 0, sizeof runtime);
         note_threads(options->threads, &runtime);
-        runtime.has_blas =
-            choose_core(host, options->blas, options->threads, &best, &core, &runtime);
+        runtime.has_blas = choose_core(host, options, &best, &core, &runtime);
         if (runtime.has_blas)
-            choose_bind(options->blas, options->threads, core, &best, &bind, &runtime);
+            choose_bind(options, core, &best, &bind, &runtime);
         apply("OPENBLAS_CORETYPE", core);
         apply("OMP_PROC_BIND", bind);
+        runtime.pinned = options->cpus && !bind;
+        if (runtime.pinned)
+            llmperf_note(&runtime.notes, "threads are pinned, one a core");
         cpu_dnn_choose(host, options, &runtime);
         status = open_chosen(options, &runtime, error);
         is_open = status == LLMPERF_OK;

@@ -2,6 +2,7 @@
 """calibrate and devices from outside, on the fake device (and what can be asked of any CPU)."""
 import csv
 import os
+import json
 import re
 import signal
 import subprocess
@@ -74,6 +75,68 @@ def _():
         contains(again.err, f"{count} of {count} probes are in")
         contains(again.out, f"0 probes measured, {count} from the file")
         expect((place / "s.csv").read_bytes() == before, "the file changed")
+
+
+@case("where the cache ends is measured, not what it is said to be")
+def _():
+    with folder() as place:
+        # a cache of 64 MiB at 4 TB/s: the largest read that still fits is found at its rate
+        result = run(["calibrate", "--backend", "fake", "-o", place / "c.yaml", "--samples",
+                      place / "s.csv", "--options", "cache=67108864,cache_bandwidth=4e12,noise=0"],
+                     code=0)
+        expect(re.search(r"cache \(at .*\) +[34]\.?\d* TB/s", result.out), "no plateau", result)
+        reads = {float(row["bytes"]): float(row["bytes"]) / float(row["time_s"])
+                 for row in rows(place / "s.csv") if row["op"] == "copy" and row["regime"] == "warm"}
+        inside = [rate for size, rate in reads.items() if 16e6 < size <= 67108864]
+        beyond = [rate for size, rate in reads.items() if size > 70e6]
+        expect(inside and beyond and min(inside) > 1.2 * max(beyond), f"{reads}")
+
+
+@case("some operators are measured twice, and what differs is said")
+def _():
+    with folder() as place:
+        run(QUICK + ["-o", place / "c.yaml", "--samples", place / "s.csv"], code=0)
+        shapes = [tuple(row[key] for key in ("op", "dtype", "m", "n", "k", "batch", "seq_q",
+                                             "seq_kv", "heads", "bytes", "regime"))
+                  for row in rows(place / "s.csv")]
+        twice = [shape for shape in set(shapes) if shapes.count(shape) == 2]
+        expect(len(twice) >= 20 and max(map(shapes.count, shapes)) == 2, f"{len(twice)} twice")
+        kinds = {(shape[0], shape[1]) for shape in twice}
+        expect(("gemm", "bf16") in kinds and ("attn_decode", "bf16") in kinds, f"{kinds}")
+        contains((place / "c.yaml").read_text(encoding="utf-8"), "measured twice: ")
+
+
+@case("samples that contradict each other are no calibration: exit 6, nothing written")
+def _():
+    with folder() as place:
+        samples = place / "s.csv"
+        run(QUICK + ["-o", place / "c.yaml", "--samples", samples], code=0)
+        lines = samples.read_text(encoding="utf-8").splitlines()
+        column = lines[0].split(",").index("time_s")
+        for at, line in enumerate(lines[1:], 1):
+            cells = line.split(",")
+            cells[column] = repr(float(cells[column]) * (1 + 1e4 * (at * 7919 % 10) ** 6))
+            lines[at] = ",".join(cells)
+        samples.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (place / "c.yaml").unlink()
+        failed = run(QUICK + ["-o", place / "c.yaml", "--samples", samples], code=6)
+        contains(failed.err, "nothing could be fitted")
+        expect(not (place / "c.yaml").exists(), "half a calibration")
+        equal(leftovers(place), ["s.csv"] if "s.csv" in leftovers(place) else [])
+
+
+@case("validate sets the fake's operators and its whole step beside the predictions")
+def _():
+    with folder() as place:
+        run(QUICK + ["-o", place / "c.yaml"], code=0)
+        result = run(["validate", "llama-3.2-1b", "fake", "--backend", "fake", "-b", "1,16",
+                      "--calibration", place / "c.yaml", "--format", "json"], code=0)
+        data = json.loads(result.out)
+        whole = [row for row in data["rows"] if row["group"] == "whole step"]
+        equal(len(whole), 2)
+        for row in whole:
+            expect(abs(row["error_frac"]) < 0.1, f"{row['label']}: {row['error_frac']}")
+            expect(row["predicted"]["low"] < row["predicted"]["value"] < row["predicted"]["high"])
 
 
 @case("a device error ends with 7, keeps the samples and writes no calibration")

@@ -467,6 +467,7 @@ static int ones_own_omp_proc_bind_is_kept_and_measured(void)
     supports(&b, &READ, NULL);
     describe(&b);
     EXPECT(strstr(b.notes, "OMP_PROC_BIND=close is yours and kept"), "%s", b.notes);
+    EXPECT(!strstr(b.notes, "threads are pinned"), "%s", b.notes);
     b.backend->close(b.handle);
     return 0;
 }
@@ -485,6 +486,30 @@ static int more_threads_than_cores_flag_every_sample(void)
     EXPECT(run(&b, &READ, 2, seconds, &flags, NULL) == LLMPERF_OK, "read");
     EXPECT(flags & LLMPERF_SAMPLE_CONTENDED, "%x", flags);
     EXPECT(strstr(b.notes, "oversubscribed as asked"), "%s", b.notes);
+    EXPECT(!strstr(b.notes, "threads are pinned"), "%s", b.notes);
+    b.backend->close(b.handle);
+    return 0;
+}
+
+static int threads_are_pinned_while_they_measure_and_the_caller_is_let_go(void)
+{
+    bench b = {0};
+    cpu_set_t before, after;
+    double seconds[2];
+    unsigned flags = 0;
+    if (sched_getaffinity(0, sizeof before, &before) != 0)
+        return SKIP;
+    if (!open_bench(&b, fake_blas("*:good")))
+        return 0;
+    EXPECT(run(&b, &READ, 2, seconds, &flags, NULL) == LLMPERF_OK, "read");
+    describe(&b);
+    /* every core of ours has a thread here, unless a quota says otherwise */
+    bool whole = state_of(&b, "quota_cores") < 0;
+    bool said =
+        strstr(b.notes, "threads are pinned, one a core") || strstr(b.notes, "set to close");
+    EXPECT(said == whole, "%s", b.notes);
+    EXPECT(sched_getaffinity(0, sizeof after, &after) == 0 && CPU_EQUAL(&before, &after),
+           "the caller stays bound to %d processors", CPU_COUNT(&after));
     b.backend->close(b.handle);
     return 0;
 }
@@ -1016,6 +1041,7 @@ static const struct {
     CASE(omp_num_threads_is_not_followed),
     CASE(ones_own_omp_proc_bind_is_kept_and_measured),
     CASE(more_threads_than_cores_flag_every_sample),
+    CASE(threads_are_pinned_while_they_measure_and_the_caller_is_let_go),
     CASE(affinity_limits_the_cores),
     CASE(a_cgroup_quota_limits_the_cores),
     CASE(verdicts_on_company_rest_on_counters),

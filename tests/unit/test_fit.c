@@ -642,6 +642,100 @@ Test(fit, intervals_of_operators_hold_what_they_promise)
     cr_expect(coverage > 0.85 && coverage < 0.95, "coverage %.3f of %d", coverage, seen);
 }
 
+/*
+ * Another run on the same machine: everything it measures is off by one factor (a neighbour on the
+ * memory). The first run measures a few shapes of its own once more at its end, already with another
+ * factor; without those pairs the interval would know nothing of it. A run's factor is normal with
+ * sigma 10 %, noise 2 %.
+ */
+Test(fit, intervals_hold_what_another_run_measures)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.6;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    double inside[2] = {0, 0}, seen = 0, rho = 0;
+    int trials = CASES(300) > 100 ? CASES(300) : 100;
+    for (int trial = 0; trial < trials; trial++)
+        for (int pairs = 0; pairs <= 5; pairs += 5) {
+            maker m = make(t, 0.02, 0), later = make(t, 0.02, 0);
+            m.r.state = (uint64_t)trial * 3 + 7;
+            later.r.state = (uint64_t)trial * 5 + 8;
+            double factor[3];
+            for (int i = 0; i < 3; i++)
+                factor[i] = exp(0.1 * normal(&later.r));
+            for (int i = 0; i < 12 + pairs; i++) {
+                double values = 1e5 * pow(2.2, i < 12 ? i : 2 * (i - 12));
+                llmperf_op op = llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values);
+                put(&m, op, LLMPERF_SAMPLE_ELEMENTWISE);
+                m.samples.sample[i].time_s *= factor[i < 12 ? 0 : 1];
+            }
+            for (int i = 0; i < 12; i++) {
+                double values = 1.3e5 * pow(2.2, i);
+                llmperf_op op = llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values);
+                put(&later, op, LLMPERF_SAMPLE_ELEMENTWISE);
+                later.samples.sample[i].time_s *= factor[2];
+            }
+            llmperf_fits fits = run(&m, NULL);
+            llmperf_calib_entry e = only(&fits);
+            llmperf_fit_score score;
+            cr_assert(llmperf_fit_judge(&later.samples, &later.hw, NULL, &e, &score));
+            inside[pairs > 0] += score.coverage_frac;
+            seen += pairs > 0;
+            rho += pairs > 0 ? e.correlation : 0;
+            cr_expect((strstr(e.remarks, "5 measured twice") != NULL) == (pairs > 0), "%s",
+                      e.remarks);
+            llmperf_samples_free(&m.samples);
+            llmperf_samples_free(&later.samples);
+        }
+    /* sqrt 2 of 10 % beside 2 % of noise: next to nothing is covered; one pair of runs is one
+     * observation of a variance, so coverage stays below what many runs would give */
+    cr_expect(inside[0] / seen < 0.5, "without pairs %.2f", inside[0] / seen);
+    cr_expect(inside[1] / seen > 0.65 && inside[1] / seen < 0.95, "with pairs %.2f",
+              inside[1] / seen);
+    cr_expect(rho / seen > 0.5, "the factor is common to all: rho %.2f", rho / seen);
+}
+
+/* Independent noise is no drift: pairs change nothing. */
+Test(fit, repeats_of_a_steady_device_widen_nothing)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.6;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    double sum = 0;
+    enum { TRIALS = 40 };
+    for (int trial = 0; trial < TRIALS; trial++) {
+        maker m = make(t, 0.02, 0);
+        m.r.state = (uint64_t)trial + 77;
+        for (int i = 0; i < 60; i++) {
+            double values = 1e5 * pow(1.2, i % 50);
+            put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+                LLMPERF_SAMPLE_ELEMENTWISE);
+        }
+        llmperf_fits fits = run(&m, NULL);
+        sum += only(&fits).residual;
+        llmperf_samples_free(&m.samples);
+    }
+    cr_expect(sum / TRIALS > 0.018 && sum / TRIALS < 0.025, "residual %.4f", sum / TRIALS);
+}
+
+/* A fit of samples that have nothing in common is no fit. */
+Test(fit, samples_that_contradict_each_other_are_no_calibration)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.6;
+    maker m = make(t, 3, 0); /* noise of a factor of 20 */
+    for (double values = 1e5; values < 1e9; values *= 1.5)
+        put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+            LLMPERF_SAMPLE_ELEMENTWISE);
+    for (int64_t i = 0; i < m.samples.count; i++) /* none below the roofline */
+        m.samples.sample[i].time_s *= 1e4;
+    llmperf_fits fits = run(&m, NULL);
+    cr_assert(fits.count == 1 && fits.fit[0].status == LLMPERF_E_FIT);
+    cr_expect(strstr(fits.fit[0].why, "disagree by a factor of"), "%s", fits.fit[0].why);
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+}
+
 /* Over many repetitions the parameters scatter as their standard errors say. */
 Test(fit, standard_errors_are_the_scatter_of_repetitions)
 {

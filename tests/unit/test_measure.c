@@ -290,6 +290,22 @@ Test(measure, a_slow_watch_means_company)
     cr_expect_float_eq(best, 1e-2, 0);
 }
 
+Test(measure, the_rate_of_the_watch_is_kept)
+{
+    const llmperf_probe watch = {.kind = LLMPERF_PROBE_READ, .bytes = 4e8};
+    double best = 0;
+    llmperf_watch_log log = {0};
+    llmperf_measure_options options = {
+        .watch = &watch, .watch_best_s = &best, .watch_log = &log, .retries = -1, QUICK};
+    cr_expect_eq(llmperf_watch_rate(&log, &watch), 0);
+    script s = {.seconds = 1e-3, .watch_seconds = {1e-2, 2e-2, 2e-2, 4e-2}};
+    measure(&s, &options);
+    measure(&s, &options);
+    /* the geometric mean of 10, 20, 20 and 40 ms is 20 ms */
+    cr_expect_eq(log.count, 4);
+    cr_expect_float_eq(llmperf_watch_rate(&log, &watch), 4e8 / 2e-2, 1);
+}
+
 Test(measure, errors_of_the_device_come_through)
 {
     llmperf_probe probe = {.kind = LLMPERF_PROBE_OP};

@@ -146,6 +146,7 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
         snprintf(calib.digest, sizeof calib.digest, "fnv1a64:00");
         calib.samples = seed;
         calib.clock_hz = seed % 3 ? 1.7e9 : 0;
+        calib.stream_bytes_per_s = seed % 4 ? 4.1e10 + seed : 0;
         calib.throttled = seed % 2;
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
             llmperf_calib_entry e = filled_entry(&r, keys[i]);
@@ -154,6 +155,7 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
         char *text = written(&calib);
         cr_assert(load(text, &again) == LLMPERF_OK, "seed %d: %s\n%s", seed, error.text, text);
         cr_assert(again.entry_count == calib.entry_count && again.variants == 5);
+        cr_assert(again.stream_bytes_per_s == calib.stream_bytes_per_s);
         for (int i = 0; i < calib.entry_count; i++) {
             const llmperf_calib_entry *a = &calib.entry[i], *b = &again.entry[i];
             cr_assert(llmperf_calib_same_key(&a->key, &b->key));
