@@ -154,7 +154,7 @@ bool cpu_product_open(const cpu_dnn *d, cpu_type type, int64_t m, int64_t n, int
 
 static void unbind(cpu_product *p)
 {
-    for (int64_t i = 0; i < p->copies; i++)
+    for (int64_t i = 0; p->held && i < p->copies; i++)
         p->dnn->api.memory_destroy(p->held[i]);
     free(p->held);
     if (p->in)

@@ -309,6 +309,8 @@ dnn_status dnnl_primitive_execute(dnn_const_primitive primitive, dnn_stream stre
     }
     if (is("crash"))
         raise(SIGILL);
+    if (!from || !to || (!weights && !p->reorder))
+        return UNIMPLEMENTED;
     if (p->reorder) /* from columns to columns: nothing to turn round */
         memcpy(to, from, (size_t)(p->from.rows * p->from.columns) * element(p->from.type));
     else
