@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "llmperf/plot.h"
 #include "random_case.h"
 
 #if !defined(__GLIBC__) || defined(SLOW_BUILD) || defined(__SANITIZE_THREAD__)
@@ -176,6 +177,60 @@ static llmperf_status predict(llmperf_error *error)
     return status;
 }
 
+/* ---- charts ---- */
+
+static const char *figure;
+
+static llmperf_status fill_curves(llmperf_curves *curves, llmperf_plot *plot, llmperf_error *error)
+{
+    static const int64_t two[] = {1, 40}, sizes[] = {64, 128};
+    const llmperf_workload w = {0};
+    bool dense = strcmp(figure, "dense") == 0;
+    llmperf_status status =
+        dense ? llmperf_curves_hidden(&hw, &calib, &w, sizes, 2, two, 2, curves, error)
+              : llmperf_curves_attention(&calibrated, sizes, 2, two, 2, curves, error);
+    if (status != LLMPERF_OK)
+        return status;
+    return dense ? llmperf_plot_dense(&hw, &calib, curves, plot, error)
+                 : llmperf_plot_attention(&hw, &calib, curves, plot, error);
+}
+
+static llmperf_status fill_residuals(llmperf_plot *plot, llmperf_error *error)
+{
+    llmperf_comparison comparison = {0};
+    llmperf_status status = LLMPERF_OK;
+    for (int i = 0; i < 4 && status == LLMPERF_OK; i++) {
+        const llmperf_compare_row row = {
+            .measured = 1 + i, .predicted = {2, 1.5, 3}, .roofline = 1, .group = "gemm"};
+        status = llmperf_comparison_add(&comparison, &row, error);
+    }
+    if (status == LLMPERF_OK)
+        status = llmperf_plot_residuals(&comparison, plot, error);
+    llmperf_comparison_free(&comparison);
+    return status;
+}
+
+static llmperf_status draw(llmperf_error *error)
+{
+    static llmperf_plot plot;
+    static llmperf_curves curves;
+    static const int64_t batches[] = {1, 8};
+    llmperf_status status;
+    if (strcmp(figure, "roofline") == 0)
+        status = llmperf_plot_roofline(&calibrated, batches, 2, &plot, error);
+    else if (strcmp(figure, "batch") == 0)
+        status = llmperf_plot_batch(&calibrated, batches, 2, &plot, error);
+    else if (strcmp(figure, "residuals") == 0)
+        status = fill_residuals(&plot, error);
+    else
+        status = fill_curves(&curves, &plot, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_write_plot(stream, format, &plot, NULL, error);
+    llmperf_plot_free(&plot);
+    llmperf_curves_free(&curves);
+    return status;
+}
+
 /* ---- the loop ---- */
 
 typedef llmperf_status scenario(llmperf_error *error);
@@ -234,6 +289,20 @@ static void try_all(const char *what, scenario *one, bool writes, llmperf_status
             }
         }
     printf("%-28s %5ld allocations, %5ld failures reported\n", what, total, out_of_memory);
+}
+
+static void try_charts(void)
+{
+    static const char *const figures[] = {"roofline", "batch", "dense", "attention", "residuals"};
+    static const char *const forms[] = {"text", "svg", "csv", "json"};
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 4; k++) {
+            char what[64];
+            figure = figures[i];
+            format = forms[k];
+            snprintf(what, sizeof what, "%s as %s", figure, format);
+            try_all(what, draw, true, LLMPERF_E_MEMORY);
+        }
 }
 
 static const char MODEL_YAML[] =
@@ -374,6 +443,7 @@ int main(void)
     try_all("hardware as yaml", write_hw, true, LLMPERF_E_MEMORY);
     try_all("prediction", predict, false, LLMPERF_E_MEMORY);
 
+    try_charts();
     try_all("calibration, written", write_calib, true, LLMPERF_E_MEMORY);
     static char written[1 << 16];
     run(write_calib, true, 0, false, &(llmperf_error){0});
