@@ -421,7 +421,7 @@ static int run(int argc, char **argv)
     plot_arguments arguments = {.common = COMMON_DEFAULTS};
     option_result result = {0};
     llmperf_error error = {0};
-    const plot_kind *kind = NULL;
+    const plot_kind *kind = KINDS;
     static plot_input input;
     static llmperf_plot plot;
     llmperf_status status = common_parse(&COMMAND_PLOT, argc, argv, &arguments, &result, &error);

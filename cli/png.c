@@ -42,7 +42,7 @@ llmperf_status png_write(FILE *out, const llmperf_plot *plot, const llmperf_plot
     char *svg = NULL;
     size_t size = 0;
     llmperf_status status = open_module(&module, error);
-    if (status != LLMPERF_OK)
+    if (status != LLMPERF_OK || !module)
         return status;
     FILE *memory = open_memstream(&svg, &size);
     if (!memory)

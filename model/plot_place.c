@@ -113,9 +113,9 @@ static int place_in_order(plot_label *labels, const int *order, int count,
     for (int i = 0; i < count; i++) {
         plot_label *label = &labels[order[i]];
         label->placed = false;
-        for (double distance = 9; distance < 220 && !label->placed; distance += 8)
+        for (int away = 0; away < 27 && !label->placed; away++)
             for (int k = 0; k < 16 && !label->placed; k++) {
-                label->box = candidate(label, directions[k], distance);
+                label->box = candidate(label, directions[k], 9 + 8 * away);
                 label->placed = is_free(labels, order[i], order, i, obstacles);
             }
         placed += label->placed;

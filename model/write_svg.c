@@ -786,7 +786,8 @@ static void put_end_label(svg *s, labels *l, const llmperf_plot_series *series,
     plot_box box = {.width = width, .height = 13};
     for (int k = 0; k < 6; k++) {
         bool below = dashed != (k % 2 == 1);
-        box.x = x - width - (k / 2) * (width + 12);
+        const int farther = k / 2;
+        box.x = x - width - farther * (width + 12);
         box.y = below ? y + 3 : y - 16;
         if (!is_taken(l, &box))
             break;
@@ -815,8 +816,9 @@ static void put_line_labels(svg *s, labels *l, const llmperf_plot_series *series
         double ty = y + along * dy / length + side * dx / length;
         style.turn = atan2(dy, dx) * 180 / acos(-1);
         put_label(s, tx, ty, first->label, &style);
-        for (double at = 0; at <= width; at += 8)
-            add_box(l, (plot_box){tx + at * dx / length - 7, ty + at * dy / length - 11, 14, 14});
+        for (int i = 0; 8 * i <= width; i++)
+            add_box(
+                l, (plot_box){tx + 8 * i * dx / length - 7, ty + 8 * i * dy / length - 11, 14, 14});
     }
     if (last->label[0])
         put_end_label(s, l, series, last);
@@ -926,8 +928,9 @@ static void put_panels(svg *s, labels *l)
     double gap = 20, width = (s->width - 2 * MARGIN - gap * (columns - 1)) / columns;
     double height = (s->bottom - s->top) / rows;
     for (int i = 0; i < count; i++) {
-        const plot_box outer = {MARGIN + (i % columns) * (width + gap),
-                                s->top + (i / columns) * height, width, height - 4};
+        const int row = i / columns, column = i % columns;
+        const plot_box outer = {MARGIN + column * (width + gap), s->top + row * height, width,
+                                height - 4};
         put_panel(s, &s->plot->panel[i], outer, l);
     }
 }
