@@ -281,6 +281,31 @@ def _():
 
 # ---- wrong numbers ----------------------------------------------------------------------------------
 
+@case("unfused attention runs as batched products, scores and values beside a softmax pass")
+def _():
+    result, _ = on(["validate", "llama-2-7b", "--backend", "cuda", "-b", "2", "-s", "128", "-g", "2",
+                    "--attention", "unfused", "--time-limit", "50ms", "--options", "settle=0"])
+    for part in ("attn.scores", "attn.softmax", "attn.values", "whole step"):
+        contains(result.out, part)
+    expect("attn.core" not in result.out, "fused", result)
+
+
+@case("a device is chosen by its number or the beginning of its UUID")
+def _():
+    listed, _ = on(["devices", "--backend", "cuda", "--format", "json"], "devices=3")
+    uuids = [d["state"]["uuid"] for d in parse_json(listed.out)["devices"]]
+    validate = ["validate", "llama-3.2-1b", "--backend", "cuda", "-b", "1", "--time-limit", "20ms",
+                "--options", "settle=0", "--device"]
+    on(validate + [uuids[2]], "devices=3")
+    on(validate + ["2"], "devices=3")
+    result, _ = on(validate + ["3"], "devices=3", code=2)
+    one_line(result, "devices 0 to 2; found 3")
+    result, _ = on(validate + ["GPU-ffffffff"], "devices=3", code=2)
+    one_line(result, "no device 'GPU-ffffffff'", "3 devices are here")
+    result, _ = on(validate + ["first"], "devices=3", code=2)
+    one_line(result, "takes a number or a UUID", "'first'")
+
+
 @case("a fast algorithm that computes wrong is not used, and said")
 def _():
     with folder() as place:
