@@ -3,7 +3,7 @@
  * NVIDIA devices behind the table of llmperf/backend.h.
  *
  * Options:
- *   libraries  folder in which libcuda, NVML, cuBLASLt and NCCL are looked for first; default:
+ *   libraries  folder (absolute) in which libcuda, NVML, cuBLASLt and NCCL are looked for first; default:
  *              $LLMPERF_CUDA_LIBRARIES
  *   uuid       the device whose UUID begins so, whatever its number
  *   timeout    seconds after which a launch is taken to hang; 30
@@ -42,7 +42,12 @@ static llmperf_status read_options(cuda_device *d, const char *options, llmperf_
     d->settle_s = 3;
     d->share = 0.6;
     snprintf(d->libraries, sizeof d->libraries, "%s", folder ? folder : "");
-    return backend_options_parse("cuda", OPTIONS, options, d, error);
+    llmperf_status status = backend_options_parse("cuda", OPTIONS, options, d, error);
+    if (status == LLMPERF_OK && d->libraries[0] && d->libraries[0] != '/')
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "backend cuda takes libraries from an absolute path; found '%.200s'",
+                            d->libraries);
+    return status;
 }
 
 static llmperf_status cuda_open(int index, const char *options, void **ret_handle,

@@ -75,9 +75,9 @@ typedef struct cuda_device {
     cuda_driver driver;
     cuda_nvml nvml;
     cuda_lt lt;
-    bool has_nvml, has_lt;
-    char no_lt[LLMPERF_TEXT_MAX]; /* why there is none */
-    nvml_device nvml_handle;      /* NULL: NVML does not know this device */
+    bool has_nvml, has_lt, is_slice; /* is_slice: MIG */
+    char no_lt[LLMPERF_TEXT_MAX];    /* why there is none */
+    nvml_device nvml_handle;         /* NULL: NVML does not know this device */
     cu_device device;
     cuda_facts facts;
 

@@ -29,6 +29,9 @@ void cuda_state_find(cuda_device *d)
         is_found = n->nvmlDeviceGetHandleByPciBusId_v2 && d->facts.pci[0] &&
                    n->nvmlDeviceGetHandleByPciBusId_v2(d->facts.pci, &found) == 0;
     d->nvml_handle = is_found ? found : NULL;
+    unsigned mig = 0, later = 0;
+    d->is_slice = is_found && n->nvmlDeviceGetMigMode &&
+                  n->nvmlDeviceGetMigMode(found, &mig, &later) == 0 && mig != 0;
 }
 
 /* ---- single readings; -1 where the call is not there or says no ------------------------------- */
@@ -65,7 +68,8 @@ static int64_t read_processes(const cuda_device *d)
 {
     nvml_process processes[PROCESSES_MAX];
     unsigned count = PROCESSES_MAX;
-    if (!d->nvml_handle || !d->nvml.nvmlDeviceGetComputeRunningProcesses_v3)
+    /* of the whole part: who works in another slice is no company */
+    if (d->is_slice || !d->nvml_handle || !d->nvml.nvmlDeviceGetComputeRunningProcesses_v3)
         return -1;
     int result = d->nvml.nvmlDeviceGetComputeRunningProcesses_v3(d->nvml_handle, &count, processes);
     if (result != 0 && result != NVML_INSUFFICIENT_SIZE)

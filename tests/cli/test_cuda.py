@@ -184,8 +184,12 @@ def _():
 @case("a slice of a part, a low power cap and other processes are said")
 def _():
     result, _ = on(["devices", "--backend", "cuda"], "mig=1,power=400,others=2,sms=16,memory=18e9")
-    for part in ("MIG", "16 units", "power cap is 400 W", "2 other processes"):
+    for part in ("MIG", "16 units", "power cap is 400 W"):
         contains(result.out, part)
+    # those of the whole part may work in other slices
+    expect("other process" not in result.out, "company in other slices", result)
+    result, _ = on(["devices", "--backend", "cuda"], "others=2")
+    contains(result.out, "2 other processes")
 
 
 def check_rates(samples, settings, formats):
