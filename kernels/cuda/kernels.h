@@ -8,6 +8,12 @@
 
 #include <stdint.h>
 
+#ifdef __CUDACC__
+#define KERNEL_SHARED_FUNCTION static inline __device__ __host__
+#else
+#define KERNEL_SHARED_FUNCTION static inline
+#endif
+
 /* Element formats as the kernels number them. */
 enum {
     KERNEL_FP32 = 0,
@@ -95,7 +101,7 @@ typedef struct kernel_decode_args {
  *   grid (ceil(queries / KERNEL_PREFILL_ROWS), heads, batch), KERNEL_PREFILL_THREADS threads;
  *   dynamic shared memory: kernel_prefill_shared_bytes(d)
  */
-#define KERNEL_PREFILL_ROWS 64
+#define KERNEL_PREFILL_ROWS 128
 #define KERNEL_PREFILL_COLUMNS 64
 #define KERNEL_PREFILL_THREADS 128
 typedef struct kernel_prefill_args {
@@ -104,11 +110,12 @@ typedef struct kernel_prefill_args {
     uint32_t batch, heads, kv_heads, queries, past, format;
     float scale;
 } kernel_prefill_args;
-/* One tile of Q, K and V, rows padded by 16 bytes. 101376 bytes for d = 256: what a block of any
- * device from sm_80 on may ask for. */
-static inline uint32_t kernel_prefill_shared_bytes(uint32_t head_dim)
+/* One tile of Q, K and V, rows padded by 16 bytes; for d = 256 half the queries at a time: 101376
+ * bytes, what a block of any device from sm_80 on may ask for. */
+KERNEL_SHARED_FUNCTION uint32_t kernel_prefill_shared_bytes(uint32_t head_dim)
 {
-    return (KERNEL_PREFILL_ROWS + 2 * KERNEL_PREFILL_COLUMNS) * (head_dim + 8) * 2;
+    const uint32_t rows = head_dim <= 128 ? KERNEL_PREFILL_ROWS : KERNEL_PREFILL_ROWS / 2;
+    return (rows + 2 * KERNEL_PREFILL_COLUMNS) * (head_dim + 8) * 2;
 }
 
 /* kernel_softmax: rows of `columns` values in place, fp32 arithmetic; fp32, fp16 or bf16. One block a
@@ -165,12 +172,6 @@ typedef struct kernel_check_args {
     uint32_t count, seed, format, out_format;
     double scale; /* of the product: scale_a * scale_b */
 } kernel_check_args;
-
-#ifdef __CUDACC__
-#define KERNEL_SHARED_FUNCTION static inline __device__ __host__
-#else
-#define KERNEL_SHARED_FUNCTION static inline
-#endif
 
 /* splitmix64: Steele, Lea and Flood 2014; constants in the public domain. */
 KERNEL_SHARED_FUNCTION uint64_t kernel_mix(uint64_t x)

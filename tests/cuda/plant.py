@@ -114,20 +114,25 @@ FAULTS = {
         "a.partial[(head * a.splits + split) * HEAD + threadIdx.x]",
         "a.partial[(split * a.splits + head) * HEAD + threadIdx.x]",
         "decode"),
-    "prefill-no-barrier-for-k": (
+    "prefill-no-barrier": (
         "prefill.h",
-        "        block_sync(); /* K is there, and nobody reads the last V any more */\n",
+        "        block_sync(); /* this tile is there, and nobody reads the one before any more */\n",
         "",
         "prefill"),
-    "prefill-no-barrier-for-v": (
+    "prefill-no-barrier-between-passes": (
         "prefill.h",
-        "        block_sync(); /* V is there, and nobody reads K any more */\n",
-        "",
+        "            block_sync(); /* nobody reads this pass's queries any more */\n",
+        "            continue;\n",
         "prefill"),
     "prefill-no-wait": (
         "prefill.h",
-        "        copy_wait(0);\n        block_sync(); /* V is there",
-        "        copy_wait(1);\n        block_sync(); /* V is there",
+        "        copy_wait(0);\n        block_sync(); /* this tile",
+        "        copy_wait(1);\n        block_sync(); /* this tile",
+        "prefill"),
+    "prefill-one-buffer": (
+        "prefill.h",
+        "first / PREFILL_KEYS % 2 *",
+        "first / PREFILL_KEYS % 1 *",
         "prefill"),
     "prefill-mask-off-by-one": (
         "prefill.h",
@@ -136,8 +141,8 @@ FAULTS = {
         "prefill"),
     "prefill-float-mask": (
         "prefill.h",
-        "key + 2 * i + half > seen",
-        "key + 2 * i + half > seen + 1",
+        "(seen - key - half + 1) / 2",
+        "(seen - key - half + 3) / 2",
         "prefill fp32"),
     "prefill-no-rescale": (
         "prefill.h",
@@ -146,8 +151,8 @@ FAULTS = {
         "prefill"),
     "prefill-past-forgotten": (
         "prefill.h",
-        "at.keys = a.past + at.first + at.rows;",
-        "at.keys = at.first + at.rows;",
+        "at->keys = a->past + first + at->rows;",
+        "at->keys = first + at->rows;",
         "prefill"),
 }
 
