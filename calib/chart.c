@@ -402,8 +402,9 @@ static void finish_dense(const chooser *c, const shape *one, llmperf_curve *curv
                               first->input_bytes / (first->m * first->k),
                               last->flop / large.compute_s, first->bytes / small.memory_s);
     curve->has_knee = knee.exists;
-    curve->knee = llmperf_sample_gemm((llmperf_dtype)one->key[2], (llmperf_dtype)one->key[3],
-                                      (double)knee.batch, first->n, first->k);
+    curve->knee.op = llmperf_sample_gemm((llmperf_dtype)one->key[2], (llmperf_dtype)one->key[3],
+                                         (double)knee.batch, first->n, first->k);
+    curve->knee.batch = (double)knee.batch;
 }
 
 static void describe_samples(const chooser *c, const char *what, llmperf_curves *curves)

@@ -84,7 +84,8 @@ static llmperf_status add_dense_curve(const llmperf_case *c, const char *name,
     }
     if (wanted->crossing.exists && wanted->crossing.batch < (int64_t)1 << 40) {
         llmperf_segment s = llmperf_decode_segment(c, wanted->crossing.batch, 0);
-        curve->has_knee = find_op(c, &s, is_same_dense, wanted, &curve->knee);
+        curve->has_knee = find_op(c, &s, is_same_dense, wanted, &curve->knee.op);
+        curve->knee.batch = (double)wanted->crossing.batch;
     }
     return status;
 }
@@ -292,6 +293,14 @@ static int color_of_curve(const llmperf_curves *curves, int at)
     return color;
 }
 
+/* The knee of a predicted curve, where it lies on what is drawn of it. */
+static bool shows_knee(const llmperf_curve *curve)
+{
+    return curve->has_knee && !curve->measured && curve->count > 0 &&
+           curve->knee.op.flop >= curve->item[0].op.flop &&
+           curve->knee.op.flop <= curve->item[curve->count - 1].op.flop;
+}
+
 static llmperf_status add_curve(const panel_pair *pair, const llmperf_curves *curves, int at,
                                 llmperf_error *error)
 {
@@ -305,8 +314,16 @@ static llmperf_status add_curve(const panel_pair *pair, const llmperf_curves *cu
         return status;
     rates->color = times->color = (uint8_t)(color % 8);
     rates->marker = times->marker = (uint8_t)(color % LLMPERF_MARKER_COUNT);
-    for (int i = 0; i < curve->count && status == LLMPERF_OK; i++)
-        status = add_item(pair, rates, times, &curve->item[i], "", error);
+    double last = 0;
+    for (int i = 0; i < curve->count && status == LLMPERF_OK; i++) {
+        const llmperf_curve_item *item = &curve->item[i];
+        /* the line passes through its knee */
+        if (shows_knee(curve) && last < curve->knee.op.flop && curve->knee.op.flop < item->op.flop)
+            status = add_item(pair, rates, times, &curve->knee, "", error);
+        if (status == LLMPERF_OK)
+            status = add_item(pair, rates, times, item, "", error);
+        last = item->op.flop;
+    }
     return status;
 }
 
@@ -326,12 +343,10 @@ static llmperf_status add_knees(const panel_pair *pair, const llmperf_curves *cu
     for (int i = 0; i < curves->count && status == LLMPERF_OK; i++) {
         char label[32];
         const llmperf_curve *curve = &curves->curve[i];
-        llmperf_curve_item item = {.op = curve->knee};
-        if (!curve->has_knee || curve->measured || curve->count == 0 ||
-            curve->knee.flop > curve->item[curve->count - 1].op.flop)
+        if (!shows_knee(curve))
             continue;
-        snprintf(label, sizeof label, "%lld", (long long)llround(curve->knee.m));
-        status = add_item(pair, rates, times, &item, label, error);
+        snprintf(label, sizeof label, "%lld", (long long)llround(curve->knee.batch));
+        status = add_item(pair, rates, times, &curve->knee, label, error);
     }
     return status;
 }

@@ -589,12 +589,13 @@ static void put_marks(svg *s, const frame *f)
     mark_place places[LLMPERF_PLOT_MARKS_MAX];
     int count;
     place_marks(f, places, &count);
+    for (int i = 0; i < count; i++)
+        put_dashed(s, places[i].at, f->box.y - 3 - 15 * places[i].row, places[i].at,
+                   f->box.y + f->box.height, places[i].mark->color);
     for (int i = 0; i < count; i++) {
         const mark_place *p = &places[i];
-        const text_style style = {.size = p->size, .fill = ink_of(p->mark->color)};
-        double y = f->box.y - 5 - 15 * p->row;
-        put_dashed(s, p->at, y + 2, p->at, f->box.y + f->box.height, p->mark->color);
-        put_label(s, p->left, y, p->mark->text, &style);
+        const text_style style = {.size = p->size, .fill = ink_of(p->mark->color), .halo = true};
+        put_label(s, p->left, f->box.y - 5 - 15 * p->row, p->mark->text, &style);
     }
     for (int i = 0; i < f->panel->mark_count; i++) {
         const llmperf_plot_mark *m = &f->panel->mark[i];

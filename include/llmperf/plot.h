@@ -145,7 +145,7 @@ typedef struct llmperf_curve {
     int count, capacity;
     llmperf_curve_item *item; /* owned */
     bool has_knee;
-    llmperf_op knee; /* dense: where it turns compute-bound */
+    llmperf_curve_item knee; /* dense: where it turns compute-bound; batch = b s */
 } llmperf_curve;
 
 #define LLMPERF_CURVES_MAX 24

@@ -107,7 +107,7 @@ Test(chart, dense_curves_pair_what_was_measured_with_what_is_predicted)
     cr_expect_eq(predicted->item[predicted->count - 1].op.m, 1024);
     for (int i = 1; i < predicted->count; i++)
         cr_expect(predicted->item[i].op.m > predicted->item[i - 1].op.m);
-    cr_expect(predicted->has_knee && predicted->knee.m == 106, "%g", predicted->knee.m);
+    cr_expect(predicted->has_knee && predicted->knee.batch == 106, "%g", predicted->knee.batch);
     cr_assert_eq(llmperf_plot_dense(&hw, NULL, &curves, &plot, NULL), LLMPERF_OK);
     /* line, markers and the knee, in both panels; the measured point has its own time */
     cr_assert_eq(plot.panel_count, 2);

@@ -380,8 +380,8 @@ Test(plot, dense_knees_are_those_of_the_closed_form)
                  LLMPERF_OK, "%s", error.text);
     cr_assert_eq(curves.count, 3);
     cr_expect(!curves.curve[0].has_knee);
-    cr_expect(curves.curve[1].has_knee && curves.curve[1].knee.m == 346);
-    cr_expect(curves.curve[2].has_knee && curves.curve[2].knee.m == 307);
+    cr_expect(curves.curve[1].has_knee && curves.curve[1].knee.batch == 346);
+    cr_expect(curves.curve[2].has_knee && curves.curve[2].knee.batch == 307);
     /* 2 m h h, h h weights of 2 bytes */
     cr_expect_eq(curves.curve[1].item[1].op.flop, 2.0 * 1024 * 4096 * 4096);
     cr_expect_eq(curves.curve[1].item[0].op.weight_bytes, 2.0 * 4096 * 4096);
