@@ -219,9 +219,8 @@ llmperf_status cuda_device_find(cuda_device *d, int index, llmperf_error *error)
 /* A module that this device cannot run is no fault of the device. */
 static llmperf_status load_module(cuda_device *d, llmperf_error *error)
 {
-#define NAME_OF(symbol, arguments) #symbol,
-    static const char *const NAMES[] = {CUDA_KERNELS(NAME_OF)};
-#undef NAME_OF
+    if (d->module) /* a start that failed after it */
+        return LLMPERF_OK;
     cu_result result = d->driver.cuModuleLoadData(&d->module, llmperf_cuda_fatbin);
     if (result == CU_NO_BINARY_FOR_GPU || result == CU_UNSUPPORTED_PTX_VERSION ||
         result == CU_INVALID_PTX)
@@ -230,7 +229,15 @@ static llmperf_status load_module(cuda_device *d, llmperf_error *error)
                             "under a driver for CUDA %d.%d",
                             d->facts.major, d->facts.minor, d->facts.driver_version / 1000,
                             d->facts.driver_version % 1000 / 10);
-    llmperf_status status = cuda_check(d, result, "cuModuleLoadData", error);
+    return cuda_check(d, result, "cuModuleLoadData", error);
+}
+
+static llmperf_status find_functions(cuda_device *d, llmperf_error *error)
+{
+#define NAME_OF(symbol, arguments) #symbol,
+    static const char *const NAMES[] = {CUDA_KERNELS(NAME_OF)};
+#undef NAME_OF
+    llmperf_status status = LLMPERF_OK;
     for (int i = 0; i < CUDA_FN_COUNT && status == LLMPERF_OK; i++)
         status = CUDA_CALL(d, error, cuModuleGetFunction, &d->function[i], d->module, NAMES[i]);
     return status;
@@ -260,9 +267,11 @@ static llmperf_status allow_shared(cuda_device *d, llmperf_error *error)
 
 static llmperf_status make_gate(cuda_device *d, llmperf_error *error)
 {
-    void *host = NULL;
-    llmperf_status status = CUDA_CALL(d, error, cuMemHostAlloc, &host, STEP_BYTES,
-                                      CU_HOST_ALLOC_PORTABLE | CU_HOST_ALLOC_DEVICEMAP);
+    void *host = (void *)(uintptr_t)d->gate; /* of a start that failed after it */
+    llmperf_status status = LLMPERF_OK;
+    if (!host)
+        status = CUDA_CALL(d, error, cuMemHostAlloc, &host, STEP_BYTES,
+                           CU_HOST_ALLOC_PORTABLE | CU_HOST_ALLOC_DEVICEMAP);
     if (status != LLMPERF_OK)
         return status;
     d->gate = host;
@@ -312,11 +321,13 @@ llmperf_status cuda_device_start(cuda_device *d, llmperf_error *error)
     for (int i = 0; i < 3 && status == LLMPERF_OK; i++)
         if (!d->event[i])
             status = CUDA_CALL(d, error, cuEventCreate, &d->event[i], CU_EVENT_DEFAULT);
-    if (status == LLMPERF_OK && !d->module)
+    if (status == LLMPERF_OK)
         status = load_module(d, error);
     if (status == LLMPERF_OK)
+        status = find_functions(d, error);
+    if (status == LLMPERF_OK)
         status = allow_shared(d, error);
-    if (status == LLMPERF_OK && !d->gate)
+    if (status == LLMPERF_OK)
         status = make_gate(d, error);
     if (status == LLMPERF_OK)
         status = cuda_reserve(d, CUDA_ARENA_SMALL, SMALL_BYTES, error);

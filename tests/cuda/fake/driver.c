@@ -528,6 +528,8 @@ int cuFuncSetAttribute(cu_function function, int attribute, int value)
 {
     ENTER(cuFuncSetAttribute, needs_context);
     int most = fake_get()->capability >= 9 ? 227 << 10 : 163 << 10;
+    if (!function)
+        return fake_misuse(INVALID_HANDLE, "cuFuncSetAttribute of no function");
     if (attribute != CU_FUNC_MAX_DYNAMIC_SHARED || value < 0 || value > most)
         return fake_misuse(CU_INVALID_VALUE, "cuFuncSetAttribute(%s, %d, %d)", function->name,
                            attribute, value);

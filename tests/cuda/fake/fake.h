@@ -83,7 +83,8 @@ FAKE_API void fake_wait_until(double time_s, const char *who);
     X(real_launches)                                                                               \
     X(products)                                                                                    \
     X(values_checked)                                                                              \
-    X(peak_bytes)
+    X(peak_bytes)                                                                                  \
+    X(elapsed_ms)
 enum fake_counter {
 #define FAKE_ENUM(name) FAKE_##name,
     FAKE_COUNTERS(FAKE_ENUM)

@@ -52,6 +52,11 @@ static int entered(fake_function *here)
             return refused;                                                                        \
     } while (0)
 
+/* Freeing frees, whatever it then says. */
+#define ENTER_TO_FREE(function)                                                                    \
+    static fake_function here = {.name = #function, .library = "lt"};                              \
+    int said = entered(&here)
+
 /* ---- objects --------------------------------------------------------------------------------------- */
 
 size_t cublasLtGetVersion(void)
@@ -77,12 +82,12 @@ int cublasLtCreate(lt_handle *handle)
 
 int cublasLtDestroy(lt_handle handle)
 {
-    ENTER(cublasLtDestroy);
+    ENTER_TO_FREE(cublasLtDestroy);
     if (!handle)
         return fake_misuse(LT_INVALID_VALUE, "cublasLtDestroy of no handle");
     fake_count(FAKE_live_lt_handles, -1);
     free(handle);
-    return LT_OK;
+    return said;
 }
 
 /* Zeroed and counted. */
@@ -116,8 +121,9 @@ int cublasLtMatmulDescCreate(lt_desc *desc, int compute, int scale)
 
 int cublasLtMatmulDescDestroy(lt_desc desc)
 {
-    ENTER(cublasLtMatmulDescDestroy);
-    return object_free(desc, "cublasLtMatmulDescDestroy");
+    ENTER_TO_FREE(cublasLtMatmulDescDestroy);
+    int code = object_free(desc, "cublasLtMatmulDescDestroy");
+    return code ? code : said;
 }
 
 int cublasLtMatrixLayoutCreate(lt_layout *layout, int type, uint64_t rows, uint64_t columns,
@@ -138,8 +144,9 @@ int cublasLtMatrixLayoutCreate(lt_layout *layout, int type, uint64_t rows, uint6
 
 int cublasLtMatrixLayoutDestroy(lt_layout layout)
 {
-    ENTER(cublasLtMatrixLayoutDestroy);
-    return object_free(layout, "cublasLtMatrixLayoutDestroy");
+    ENTER_TO_FREE(cublasLtMatrixLayoutDestroy);
+    int code = object_free(layout, "cublasLtMatrixLayoutDestroy");
+    return code ? code : said;
 }
 
 int cublasLtMatmulPreferenceCreate(lt_preference *preference)
@@ -151,8 +158,9 @@ int cublasLtMatmulPreferenceCreate(lt_preference *preference)
 
 int cublasLtMatmulPreferenceDestroy(lt_preference preference)
 {
-    ENTER(cublasLtMatmulPreferenceDestroy);
-    return object_free(preference, "cublasLtMatmulPreferenceDestroy");
+    ENTER_TO_FREE(cublasLtMatmulPreferenceDestroy);
+    int code = object_free(preference, "cublasLtMatmulPreferenceDestroy");
+    return code ? code : said;
 }
 
 /* ---- attributes ------------------------------------------------------------------------------------ */

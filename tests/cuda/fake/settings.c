@@ -283,6 +283,16 @@ void fake_count(enum fake_counter counter, int64_t by)
     counters[counter] += by;
 }
 
+/* Of the machine's clock, from its first call on. */
+static void count_time(void)
+{
+    static double begun_s;
+    if (!(begun_s > 0))
+        begun_s = fake_now();
+    fake_count(FAKE_elapsed_ms,
+               (int64_t)((fake_now() - begun_s) * 1e3) - fake_counted(FAKE_elapsed_ms));
+}
+
 int64_t fake_counted(enum fake_counter counter)
 {
     return counters[counter];
@@ -394,6 +404,7 @@ int fake_injected(fake_function *function)
     if (!function->known)
         find_rules(function);
     fake_count(FAKE_allocating, function->allocates);
+    count_time();
     for (int i = 0; i < rule_count && function->rules; i++) {
         rule *r = &rules[i];
         if (!(function->rules >> i & 1))
