@@ -15,8 +15,8 @@ import signal
 import struct
 import subprocess
 
-from llmperf_test import (EXE, SANITIZED, Skip, case, close, contains, environment, equal, expect, folder, main,
-                          parse_json, run)
+from llmperf_test import (EXE, SANITIZED, Skip, case, close, contains, environment, equal, expect,
+                          folder, main, parse_json, run)
 
 FAKES = os.environ.get("LLMPERF_FAKE_CUDA", "")
 EVERY = "LLMPERF_EVERY" in os.environ
