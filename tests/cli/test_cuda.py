@@ -51,6 +51,8 @@ def machine(place, settings="", fail="", libraries=None):
     """Environment of a program on the make-believe machine, whose report goes to `place`."""
     if not FAKES or not pathlib.Path(FAKES, "libcuda.so.1").exists():
         raise Skip("this build has no CUDA backend")
+    if SANITIZED:  # instrumented kernels on the shim are slow
+        settings = f"real=2000,{settings}".rstrip(",")
     return {"LD_LIBRARY_PATH": libraries or FAKES, "LD_PRELOAD": f"{FAKES}/libfakeclock.so",
             "FAKE_CUDA": settings, "FAKE_CUDA_FAIL": fail, "FAKE_CUDA_REPORT": place,
             "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
