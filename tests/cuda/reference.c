@@ -51,8 +51,11 @@ static double decode_bits(uint32_t bits, uint32_t format)
         return NAN;
     if (exponent == 0)
         return sign * ldexp(fraction, 1 - f->bias - (int)f->fraction);
-    return sign * ldexp((double)fraction + (1u << f->fraction),
-                        (int)exponent - f->bias - (int)f->fraction);
+    const uint64_t wide =
+        (uint64_t)((int)exponent - f->bias + 1023) << 52 | (uint64_t)fraction << (52 - f->fraction);
+    double magnitude;
+    memcpy(&magnitude, &wide, sizeof magnitude);
+    return sign * magnitude;
 }
 
 double reference_value(const void *data, uint64_t i, uint32_t format)
@@ -124,14 +127,16 @@ double reference_tolerance(uint32_t format)
 int reference_attention(const void *q, const void *k, const void *v, uint32_t d, uint32_t keys,
                         double scale, uint32_t format, double *ret_out, double *ret_magnitude)
 {
-    double *score = malloc(keys * sizeof *score), largest = -INFINITY, sum = 0;
+    double *score = malloc((keys + d) * sizeof *score), largest = -INFINITY, sum = 0;
     if (!score)
         return -1;
+    double *query = score + keys;
+    for (uint32_t i = 0; i < d; i++)
+        query[i] = reference_value(q, i, format) * scale;
     for (uint32_t key = 0; key < keys; key++) {
         score[key] = 0;
         for (uint32_t i = 0; i < d; i++)
-            score[key] += reference_value(q, i, format) *
-                          reference_value(k, (uint64_t)key * d + i, format) * scale;
+            score[key] += query[i] * reference_value(k, (uint64_t)key * d + i, format);
         largest = fmax(largest, score[key]);
     }
     for (uint32_t key = 0; key < keys; key++)
