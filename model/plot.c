@@ -71,13 +71,16 @@ void llmperf_plot_add_mark(llmperf_plot_panel *panel, const llmperf_plot_mark *m
     panel->mark[panel->mark_count++] = m;
 }
 
-char *plot_basis(const llmperf_calib *calib, const char *none, char *buffer, size_t size)
+char *plot_basis(const llmperf_calib *calib, llmperf_estimate_kind kind, const char *none,
+                 char *buffer, size_t size)
 {
     if (!calib)
         snprintf(buffer, size, "no calibration: %s", none);
+    else if (kind == LLMPERF_ESTIMATE_BOUND)
+        snprintf(buffer, size, "no fit in %s: %s", calib->name, none);
     else
-        snprintf(buffer, size, "calibration %s%s", calib->name,
-                 calib->borrowed > 0 ? ", borrowed" : "");
+        snprintf(buffer, size, "%s %s%s", calib->host.engine[0] ? "profile" : "calibration",
+                 calib->name, kind == LLMPERF_ESTIMATE_BORROWED ? ", borrowed" : "");
     return buffer;
 }
 

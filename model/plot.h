@@ -47,8 +47,9 @@ char *plot_number(double value, const char *unit, char *buffer);
 /* A coordinate with one decimal, no trailing ".0". Returns buffer of PLOT_NUMBER_MAX. */
 char *plot_coordinate(double value, char *buffer);
 
-/* "calibration X", "calibration X, borrowed", or what stands in its place. Returns buffer. */
-char *plot_basis(const llmperf_calib *calib, const char *none, char *buffer, size_t size);
+/* "calibration X", "profile X, borrowed", or what stands in its place. Returns buffer. */
+char *plot_basis(const llmperf_calib *calib, llmperf_estimate_kind kind, const char *none,
+                 char *buffer, size_t size);
 
 /* ---- text -------------------------------------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ static llmperf_status add_curves(const llmperf_case *c, const int64_t *batches, 
                                  llmperf_plot *plot, llmperf_error *error)
 {
     llmperf_plot_series style = {.draw = LLMPERF_DRAW_LINE | LLMPERF_DRAW_BAND};
-    if (!c->calib) {
+    if (llmperf_case_estimate_kind(c) == LLMPERF_ESTIMATE_BOUND) {
         snprintf(style.name, sizeof style.name, "at best: the roofline");
         snprintf(style.band, sizeof style.band, "95 %% of published runs within");
         return add_curve(c, batches, count, plot, &style, error);
@@ -154,7 +154,8 @@ static void describe(const llmperf_case *c, llmperf_plot *plot)
              "one decode step over %lld cached tokens a sequence, weights %s, KV cache %s; %s",
              (long long)w->context, llmperf_dtype_name(w->weight_dtype),
              llmperf_dtype_name(w->kv_dtype),
-             plot_basis(c->calib, "times are bounds", basis, sizeof basis));
+             plot_basis(c->calib, llmperf_case_estimate_kind(c), "times are bounds", basis,
+                        sizeof basis));
 }
 
 llmperf_status llmperf_plot_batch(const llmperf_case *c, const int64_t *batches, int batch_count,

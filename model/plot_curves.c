@@ -365,13 +365,16 @@ static void describe(const llmperf_hw *hw, const llmperf_calib *calib, const llm
                      llmperf_plot *plot)
 {
     char basis[160];
+    llmperf_estimate_kind kind = !calib                ? LLMPERF_ESTIMATE_BOUND
+                                 : calib->borrowed > 0 ? LLMPERF_ESTIMATE_BORROWED
+                                                       : LLMPERF_ESTIMATE_CALIBRATED;
     snprintf(plot->title, sizeof plot->title, "%s on %s", curves->what, hw->name);
     snprintf(plot->subtitle, sizeof plot->subtitle, "%s%s%s%s", curves->shape,
              curves->shape[0] ? "; " : "",
              any(curves, false, true) || any(curves, true, true)
                  ? "lines: predicted, markers: measured; "
                  : "",
-             plot_basis(calib, "the roofline", basis, sizeof basis));
+             plot_basis(calib, kind, "the roofline", basis, sizeof basis));
 }
 
 llmperf_status llmperf_plot_dense(const llmperf_hw *hw, const llmperf_calib *calib,

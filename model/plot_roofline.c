@@ -228,7 +228,8 @@ static void describe(const llmperf_case *c, const int64_t *batches, int count, l
              "decode of batch %s over %lld cached tokens, prefill of one prompt of %lld%s; %s",
              list, (long long)w->context, (long long)w->prompt,
              w->tp > 1 ? ", one device of the group" : "",
-             plot_basis(c->calib, "every operator at its bound", basis, sizeof basis));
+             plot_basis(c->calib, llmperf_case_estimate_kind(c), "every operator at its bound",
+                        basis, sizeof basis));
     llmperf_note(&plot->notes,
                  "Marker area: share of the step's time; operators below %d %% are "
                  "left out",

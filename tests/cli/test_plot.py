@@ -153,6 +153,16 @@ def _():
     contains(target["text"], f"batch {predicted['max_batch_at_tpot']}")
 
 
+@case("with an engine's profile the figure is the sweep with that profile")
+def _():
+    words = "llama-3.1-8b h100-sxm --engine vllm -b 1,64"
+    plot = run_json(f"plot batch {words}")
+    rows = run_json(f"sweep {words}")["rows"]
+    for row, point in zip(rows, series(panel(plot, "latency"), "predicted"), strict=True):
+        close(point["time_s"], row["time_s"])
+    contains(plot["subtitle"], "vllm")
+
+
 @case("a model that does not fit at all says so in its figure")
 def _():
     plot = run_json("plot batch llama-3.1-70b l40s -b 1..16")
