@@ -119,7 +119,10 @@ static param_set params_of(const fit_problem *problem, double least_time_s, bool
     add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.3, 1.3, 1.2, false);
     if (problem->hw->units > 0)
         add(&s, LLMPERF_PARAM_WORK, POSITIVE, 0, 1e-6, 0, true);
-    if (refine && problem->hw->units > 0 && key->heads > LLMPERF_HEADS_SINGLE)
+    bool single =
+        key->heads == LLMPERF_HEADS_SINGLE; /* one query head per KV head: no other item */
+    bool prefill = key->regime == LLMPERF_REGIME_PREFILL;
+    if (refine && problem->hw->units > 0 && !single && (prefill || key->heads))
         add(&s, LLMPERF_PARAM_QUERY_WORK, POSITIVE, 0, 1e-7, 0, true);
     if (refine) {
         add(&s, LLMPERF_PARAM_LOOP, POSITIVE, 0, 1e-6, 0, true);

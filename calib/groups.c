@@ -158,7 +158,7 @@ static bool is_wanted(const llmperf_samples *all, const llmperf_sample *s,
                   has_word(o->dtypes, llmperf_dtype_name((llmperf_dtype)s->stored)));
     if (s->op.kind != LLMPERF_KIND_GEMM && s->op.kind != LLMPERF_KIND_ATTENTION)
         dtype = true;
-    return has_word(o->libraries, library) && dtype &&
+    return has_word(o->libraries, library[0] ? library : "-") && dtype &&
            has_word(o->kinds, llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
 }
 

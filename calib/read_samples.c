@@ -362,6 +362,10 @@ static bool make_attention(reader *r, llmperf_attention_shape *shape, llmperf_sa
         return false;
     if (shape->past_tokens < 0)
         return leave_out(r, true, "seq_kv is below seq_q; the attended tokens include the queries");
+    if (s->kind == LLMPERF_SAMPLE_ATTN_PREFILL && shape->query_tokens == 1 &&
+        shape->past_tokens == 0)
+        return leave_out(r, false,
+                         "a prompt of one token is a decode step, and this was a prompt's kernel");
     shape->dtype = f.dtype;
     shape->kv_dtype = kv.dtype;
     s->op = llmperf_sample_attention(shape);
@@ -564,6 +568,7 @@ static bool module_row(reader *r, const char *op, llmperf_sample *s)
 /* LLMServingSim: modules of a model by name. */
 static bool layer_row(reader *r, llmperf_sample *s)
 {
+    r->cell[C_LIBRARY] = r->cell[C_LIBRARY][0] ? r->cell[C_LIBRARY] : "vllm";
     const known_model *m = model_of(r);
     const char *layer = r->cell[C_LAYER];
     double t, tp;
@@ -605,6 +610,7 @@ static bool layer_row(reader *r, llmperf_sample *s)
 /* LLMServingSim: a chunk of one prompt beside decoding sequences. */
 static bool mixed_row(reader *r, llmperf_sample *s)
 {
+    r->cell[C_LIBRARY] = r->cell[C_LIBRARY][0] ? r->cell[C_LIBRARY] : "vllm";
     const known_model *m = model_of(r);
     double tp, chunk, past, decodes, context;
     if (!m || !count_of(r, C_TP, 1, &tp) || !number(r, C_CHUNK, 0, NAN, &chunk) ||
@@ -868,7 +874,7 @@ bool samples_match(const results *from, char *const *cell, int count)
         wide |= is_wide(name);
     }
     return is_known_refused(has) || ((has[C_TIME_S] || has[C_TIME_US] || wide) &&
-                                     (has[C_OP] || has[C_LAYER] || has[C_CHUNK]));
+                                     (has[C_OP] || has[C_LAYER] || has[C_CHUNK] || has[C_LOADS]));
 }
 
 static llmperf_status read_header(reader *r, char **cell, int count)

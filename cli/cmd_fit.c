@@ -15,7 +15,7 @@ enum { WORDS_MAX = 64, BAD_ROWS_SHOWN = 20 };
 
 typedef struct fit_arguments {
     common_arguments common;
-    const char *hw, *map, *library, *dtype, *op, *test, *name, *date;
+    const char *hw, *map, *library, *dtype, *op, *test, *complete, *name, *date;
     const char *engine, *alias, *source, *licence;
     bool plain, gemv_apart, windowed, parameters, quick;
     int64_t points;
@@ -29,7 +29,8 @@ static const option OPTIONS[] = {
     OPTION_ROW(fit_arguments, map, WORDS, "map", 0, "THEIR=OURS",
                "rename columns: kernel_us=time_us,heads_q=heads", .group = "Samples"),
     OPTION_ROW(fit_arguments, library, WORDS, "library", 0, "NAMES",
-               "only these libraries: vllm,nccl", .default_text = "all", .group = "Samples"),
+               "only these libraries: vllm,nccl; '-' where none is said", .default_text = "all",
+               .group = "Samples"),
     OPTION_ROW(fit_arguments, dtype, WORDS, "dtype", 0, "DTYPES", "only these formats: bf16,fp8",
                .default_text = "all", .group = "Samples"),
     OPTION_ROW(fit_arguments, op, WORDS, "op", 0, "OPS",
@@ -58,6 +59,9 @@ static const option OPTIONS[] = {
                .group = "Runs"),
     OPTION_ROW(fit_arguments, licence, TEXT, "licence", 0, "TEXT", "licence of the runs",
                .default_text = "none", .group = "Runs"),
+    OPTION_ROW(fit_arguments, complete, WORDS, "complete", 0, "NAMES",
+               "take what these samples give no fit of from these calibrations, widened",
+               .group = "Output"),
     OPTION_ROW(fit_arguments, name, TEXT, "name", 0, "NAME", "name of the calibration",
                .default_text = "the part's and the library's", .group = "Output"),
     OPTION_ROW(fit_arguments, date, TEXT, "date", 0, "DATE",
@@ -259,6 +263,32 @@ static void name_calib(const fit_arguments *a, const llmperf_hw *hw, const llmpe
     snprintf(calib->date, sizeof calib->date, "%s", a->date ? a->date : "");
 }
 
+/* From each of the named calibrations what is still missing. */
+static llmperf_status complete(const fit_arguments *a, const llmperf_hw *hw, llmperf_calib *calib,
+                               llmperf_error *error)
+{
+    words names;
+    llmperf_spec_paths paths;
+    llmperf_calib *from = malloc(sizeof *from);
+    if (!from)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    common_spec_paths(&a->common, &paths);
+    llmperf_status status = split_words("complete", a->complete, &names, error);
+    for (int i = 0; status == LLMPERF_OK && names.word[i]; i++) {
+        char path[LLMPERF_PATH_MAX];
+        status = llmperf_find_calib(&paths, names.word[i], path, error);
+        if (status == LLMPERF_OK)
+            status = llmperf_calib_load(path, from, error);
+        if (status == LLMPERF_OK) {
+            llmperf_calib_lend(from, &paths, hw);
+            status = llmperf_calib_complete(calib, from, error);
+        }
+    }
+    free(names.text);
+    free(from);
+    return status;
+}
+
 static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
                                   const llmperf_fits *fits, llmperf_error *error)
 {
@@ -268,6 +298,8 @@ static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_calib_init(calib);
     llmperf_status status = llmperf_fits_to_calib(fits, calib, error);
+    if (status == LLMPERF_OK)
+        status = complete(a, hw, calib, error);
     if (status == LLMPERF_OK) {
         name_calib(a, hw, fits, calib);
         status = common_open_output(&a->common, &output, error);

@@ -18,6 +18,9 @@ enum { HEAD_BYTES = 16384 };
  * to FARTHEST. Fits of H100, A100 and L40S on each other's samples, docs/calibration.md. */
 static const double TWIN = 0.08, PER_DISTANCE = 0.12, FARTHEST = 1.2;
 
+/* Parts of one architecture less alike than this are kin by name alone: B200 and RTX PRO 6000. */
+static const double STRANGE = 2;
+
 /* ---- how far one part is from another -------------------------------------------------------------- */
 
 /* Generations of one vendor whose kernels are kin: compute capability. */
@@ -59,12 +62,14 @@ static double unlikeness(const llmperf_hw *a, const llmperf_hw *b)
 double hw_distance(const llmperf_hw *from, const llmperf_hw *to, bool *ret_kin)
 {
     double a = generation_of(from), b = generation_of(to);
-    *ret_kin = from->architecture[0] && strcasecmp(from->architecture, to->architecture) == 0;
+    double unlike = unlikeness(from, to);
+    bool same = from->architecture[0] && strcasecmp(from->architecture, to->architecture) == 0;
+    *ret_kin = same && unlike < STRANGE;
     if (strcasecmp(from->vendor, to->vendor) != 0 || strcmp(from->kind, to->kind) != 0)
         return -1;
-    if (!*ret_kin && (a == 0 || b == 0))
+    if (!same && (a == 0 || b == 0))
         return -1;
-    return unlikeness(from, to) + (*ret_kin ? 0 : 0.5 * fabs(a - b));
+    return unlike + (same ? 0 : 0.5 * fabs(a - b));
 }
 
 static double spread_at(double distance)
@@ -229,4 +234,47 @@ void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, c
             calib->borrowed = spread_at(distance);
     }
     free(c.other);
+}
+
+/* ---- what one calibration lacks and another has ---------------------------------------------------- */
+
+/* Head groups and group sizes stand in for one another. */
+static llmperf_calib_key what_of(llmperf_calib_key key)
+{
+    key.heads = LLMPERF_HEADS_ANY;
+    key.devices = 0;
+    return key;
+}
+
+static bool has_fit(const llmperf_calib *calib, int count, const llmperf_calib_key *key)
+{
+    llmperf_calib_key wanted = what_of(*key);
+    bool found = false;
+    for (int i = 0; i < count && !found; i++) {
+        llmperf_calib_key own = what_of(calib->entry[i].key);
+        found = llmperf_calib_same_key(&own, &wanted);
+    }
+    return found;
+}
+
+static const char TAKEN[] = "taken from ";
+
+llmperf_status llmperf_calib_complete(llmperf_calib *calib, const llmperf_calib *from,
+                                      llmperf_error *error)
+{
+    int had = calib->entry_count;
+    double spread = fmax(from->borrowed, TWIN);
+    for (int i = 0; i < from->entry_count; i++) {
+        llmperf_calib_entry entry = from->entry[i];
+        if (has_fit(calib, had, &entry.key) || strstr(entry.remarks, TAKEN))
+            continue; /* what it took itself is to be had from where it came */
+        size_t used = strlen(entry.remarks);
+        entry.residual = sqrt(entry.residual * entry.residual + spread * spread);
+        snprintf(entry.remarks + used, sizeof entry.remarks - used, "%s%s%.60s", used ? "; " : "",
+                 TAKEN, from->name);
+        llmperf_status status = llmperf_calib_add(calib, &entry, error);
+        if (status != LLMPERF_OK)
+            return status;
+    }
+    return LLMPERF_OK;
 }

@@ -210,6 +210,14 @@ LLMPERF_API llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths,
 LLMPERF_API void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths,
                                     const llmperf_hw *hw);
 
+/*
+ * Adds the fits of `from` for what `calib` has none of (another operator, format or collective; head
+ * groups and group sizes do not count), but for those that it took itself, their residuals widened for the other part or, at
+ * least, the other library: from->borrowed. Errors: LLMPERF_E_UNSUPPORTED when the table is full.
+ */
+LLMPERF_API llmperf_status llmperf_calib_complete(llmperf_calib *calib, const llmperf_calib *from,
+                                                  llmperf_error *error);
+
 /* Writes what llmperf_calib_load() reads back to the same value. Errors: LLMPERF_E_IO. */
 LLMPERF_API llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib,
                                                llmperf_error *error);

@@ -97,15 +97,15 @@ Test(choose, another_parts_where_there_is_none_of_its_own)
         {"rtx-3090", "a100-sxm-80gb"},
         {"rtx-4090", "l40s"},
         {"l4", "l40s"},
-        /* Blackwell has none: GB/s and TFLOP/s per unit are 52 and 15 (B200), 9.5 and 2.7 (RTX PRO
-         * 6000); 25 and 7.5 on an H100, 6.1 and 2.6 on an L40S */
+        /* GB/s and TFLOP/s per unit are 52 and 15 on a B200, 25 and 7.5 on an H100, 9.5 and 2.7 on an
+         * RTX PRO 6000, which shares but the B200's name; 10.5 and 1.2 on an RTX 5090 */
         {"b200", "h100-sxm"},
-        {"rtx-pro-6000", "l40s"},
+        {"rtx-5090", "rtx-pro-6000"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         cr_assert(choose(CASES[i].part, "sglang"), "%s", CASES[i].part);
         cr_expect_str_eq(calib.hw, CASES[i].from, "%s took %s", CASES[i].part, calib.name);
-        cr_expect_str_eq(calib.library, "sglang");
+        cr_expect_str_eq(calib.library, strcmp(calib.hw, "rtx-pro-6000") == 0 ? "vllm" : "sglang");
         cr_expect(calib.borrowed > 0.07 && calib.borrowed < 0.25, "%s: %g", CASES[i].part,
                   calib.borrowed);
     }
@@ -169,6 +169,36 @@ Test(choose, lending_by_hand)
     snprintf(calib.hw, sizeof calib.hw, "MI300X");
     llmperf_calib_lend(&calib, &paths, &hw);
     cr_expect(calib.borrowed == 0);
+}
+
+/* ---- what one lacks and another has -------------------------------------------------------------- */
+
+Test(choose, completing_takes_what_is_missing_and_widens_it)
+{
+    static llmperf_calib own;
+    llmperf_calib_init(&own);
+    llmperf_calib_init(&calib);
+    snprintf(calib.name, sizeof calib.name, "other");
+    llmperf_calib_entry gemm = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_calib_entry norm = llmperf_calib_ideal(LLMPERF_KIND_ELEMENTWISE);
+    llmperf_calib_entry lent = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
+    gemm.key = (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16};
+    norm.key = (llmperf_calib_key){.kind = LLMPERF_KIND_ELEMENTWISE, .dtype = LLMPERF_DTYPE_FP32};
+    norm.residual = 0.06;
+    lent.key = (llmperf_calib_key){.kind = LLMPERF_KIND_ATTENTION,
+                                   .regime = LLMPERF_REGIME_DECODE,
+                                   .dtype = LLMPERF_DTYPE_BF16};
+    snprintf(lent.remarks, sizeof lent.remarks, "taken from a third");
+    cr_assert(llmperf_calib_add(&own, &gemm, &error) == LLMPERF_OK);
+    gemm.param[LLMPERF_PARAM_COMPUTE] = 0.5;
+    cr_assert(llmperf_calib_add(&calib, &gemm, &error) == LLMPERF_OK);
+    cr_assert(llmperf_calib_add(&calib, &norm, &error) == LLMPERF_OK);
+    cr_assert(llmperf_calib_add(&calib, &lent, &error) == LLMPERF_OK);
+    cr_assert(llmperf_calib_complete(&own, &calib, &error) == LLMPERF_OK);
+    cr_assert(own.entry_count == 2, "its own GEMM, the other's norm, nothing of a third");
+    cr_expect(own.entry[0].param[LLMPERF_PARAM_COMPUTE] == 1);
+    cr_expect_str_eq(own.entry[1].remarks, "taken from other");
+    cr_expect(fabs(own.entry[1].residual - 0.1) < 1e-12, "sqrt(0.06^2 + 0.08^2)");
 }
 
 /* ---- a like dtype stands in ------------------------------------------------------------------------ */
