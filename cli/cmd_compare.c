@@ -799,7 +799,7 @@ static void note_kinds(const session *s, llmperf_comparison *c)
     if (borrowed > 0)
         llmperf_note(&c->notes, "%d of %d predictions borrow what was fitted on other parts",
                      borrowed, c->row_count);
-    if (s->profiled > 0)
+    if (s->profiled > 0 && c->row_count > 0)
         llmperf_note(&c->notes,
                      "engine profiles predict; where one was fitted to these very rows its errors "
                      "are those of the fit (docs/accuracy.md has those of models it never saw)");
@@ -814,6 +814,7 @@ static llmperf_status compare_all(session *s, const option_result *result)
     if (status != LLMPERF_OK)
         return status;
     note_kinds(s, s->comparison);
+    llmperf_comparison_note_faster(s->comparison);
     if (s->comparison->row_count == 0 && s->needs[0])
         return explain_nothing(s, s->error);
     status = write(s, result->positional_count, s->error);

@@ -59,6 +59,38 @@ void llmperf_comparison_free(llmperf_comparison *comparison)
     memset(comparison, 0, sizeof *comparison);
 }
 
+static bool is_time(const char *metric)
+{
+    size_t length = strlen(metric);
+    return length > 2 && strcmp(metric + length - 2, "_s") == 0 && !strstr(metric, "per_s");
+}
+
+/* By more than what parts beat their datasheets. */
+static bool beats_datasheet(const llmperf_compare_row *row)
+{
+    static const double MARGIN = 1.05;
+    if (is_time(row->metric))
+        return row->roofline > MARGIN * row->measured;
+    return strstr(row->metric, "per_s") && row->measured > MARGIN * row->roofline;
+}
+
+void llmperf_comparison_note_faster(llmperf_comparison *comparison)
+{
+    const llmperf_compare_row *first = NULL;
+    int count = 0;
+    for (int i = 0; i < comparison->row_count && comparison->row; i++)
+        if (beats_datasheet(&comparison->row[i])) {
+            first = first ? first : &comparison->row[i];
+            count++;
+        }
+    if (first)
+        llmperf_note(
+            &comparison->notes,
+            "%d of %d rows were measured faster than the datasheet allows, the first %s:%lld; "
+            "what was run there is not what the file says",
+            count, comparison->row_count, first->file, (long long)first->line);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -315,12 +347,6 @@ static void record_json(sink *s, const llmperf_comparison *c, const groups *g)
     sink_begin_array(s, "not_modelled");
     sink_end_array(s);
     sink_end_object(s);
-}
-
-static bool is_time(const char *metric)
-{
-    size_t length = strlen(metric);
-    return length > 2 && strcmp(metric + length - 2, "_s") == 0 && !strstr(metric, "per_s");
 }
 
 static char *human_metric(const char *metric, double value, char *buffer)

@@ -58,6 +58,10 @@ LLMPERF_API llmperf_status llmperf_comparison_skip(llmperf_comparison *compariso
                                                    llmperf_error *error);
 LLMPERF_API void llmperf_comparison_free(llmperf_comparison *comparison);
 
+/* Notes how many rows were measured faster than the datasheet allows, by more than 5 %: what was run
+ * is not what the file says, and no prediction can meet it. */
+LLMPERF_API void llmperf_comparison_note_faster(llmperf_comparison *comparison);
+
 /*
  * Errors of one group (NULL = all rows), fractions of predicted / measured - 1.
  *   constant: the roofline times the one factor that fits the group's median best, in hindsight:
