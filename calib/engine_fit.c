@@ -20,6 +20,7 @@ static const double BETWEEN_ENGINES[ENGINE_FITTED] = {
     [LLMPERF_ENGINE_COMPUTE] = 0.4, [LLMPERF_ENGINE_STORED] = 0.3, [LLMPERF_ENGINE_ATTENTION] = 0.4,
     [LLMPERF_ENGINE_SCORE] = 1,     [LLMPERF_ENGINE_LAYER] = 1,    [LLMPERF_ENGINE_STEP] = 1,
     [LLMPERF_ENGINE_SEQUENCE] = 1,  [LLMPERF_ENGINE_HOP] = 0.8,    [LLMPERF_ENGINE_LINK] = 0.5,
+    [LLMPERF_ENGINE_REQUEST] = 1,   [LLMPERF_ENGINE_MIXED] = 0.5,
 };
 static const double BETWEEN_PARTS[ENGINE_FITTED] = {
     [LLMPERF_ENGINE_WEIGHT] = 0.12, [LLMPERF_ENGINE_KV] = 0.2,
@@ -28,9 +29,11 @@ static const double BETWEEN_PARTS[ENGINE_FITTED] = {
     [LLMPERF_ENGINE_SCORE] = 0.5,   [LLMPERF_ENGINE_LAYER] = 0.5,
     [LLMPERF_ENGINE_STEP] = 0.7,    [LLMPERF_ENGINE_SEQUENCE] = 0.7,
     [LLMPERF_ENGINE_HOP] = 0.5,     [LLMPERF_ENGINE_LINK] = 0.4,
+    [LLMPERF_ENGINE_REQUEST] = 0.7, [LLMPERF_ENGINE_MIXED] = 0.4,
 };
 
 static const double FULL_WEIGHT_ROWS = 10; /* a part with fewer rows lends less */
+static const double OTHER_LOAD = 0.1;      /* static runs to served ones: other years, other code */
 static const double POOL_ROWS = 10;        /* what the engine's spread weighs in a part's */
 static const double LEAST_RESIDUAL = 0.05; /* two stacks timing one part differ by as much */
 static const double Z90 = 1.645;
@@ -94,7 +97,10 @@ static int lend(const engine_fitter *f, const llmperf_engine_part *fits, const i
             continue;
         lender[count] = &fits[i];
         hw[count] = &f->rows->part[i];
-        weight[count++] = fmin(1, (double)used[i] / FULL_WEIGHT_ROWS);
+        weight[count] = fmin(1, (double)used[i] / FULL_WEIGHT_ROWS);
+        if (f->rows->serving[i] != f->rows->serving[part])
+            weight[count] *= OTHER_LOAD;
+        count++;
     }
     llmperf_engine_mean(lender, hw, weight, count, &f->rows->part[part], param, &nearest);
     return count;
@@ -379,7 +385,8 @@ static void digest_rows(const engine_rows *rows, char digest[32])
 static int by_name(const void *a, const void *b)
 {
     const llmperf_engine_part *x = a, *y = b;
-    return strcmp(x->hw, y->hw);
+    int order = strcmp(x->hw, y->hw);
+    return order ? order : x->serving - y->serving;
 }
 
 static void finish(engine_fitter *f, bool quick, llmperf_engine *engine)
@@ -387,6 +394,7 @@ static void finish(engine_fitter *f, bool quick, llmperf_engine *engine)
     for (int i = 0; i < f->parts; i++) {
         llmperf_engine_part *part = &f->final[i];
         snprintf(part->hw, sizeof part->hw, "%s", f->rows->part[i].name);
+        part->serving = f->rows->serving[i];
         snprintf(part->versions, sizeof part->versions, "%s", f->rows->versions[i]);
         mark_fitted(part, f->parts == 1);
         judge_part(f, i, quick, part);
@@ -413,6 +421,7 @@ static void drop_empty_parts(engine_rows *rows)
             continue;
         if (kept < part) {
             rows->part[kept] = rows->part[part];
+            rows->serving[kept] = rows->serving[part];
             memcpy(rows->versions[kept], rows->versions[part], sizeof *rows->versions);
             rows->refused[kept] = rows->refused[part];
             for (int64_t i = 0; i < rows->row_count; i++)

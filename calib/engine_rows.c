@@ -50,18 +50,20 @@ static int part_of(builder *b, const llmperf_run *run, llmperf_error *why)
     engine_rows *rows = b->rows;
     char path[LLMPERF_PATH_MAX];
     const llmperf_hw *only = b->options->hw;
+    bool serving = run->kind == LLMPERF_RUN_SERVING;
     if (only && run->gpu[0] && !llmperf_hw_is(only, run->gpu)) {
         llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "another part");
         return -1;
     }
     for (int i = 0; i < rows->part_count; i++)
-        if (only || llmperf_hw_is(&rows->part[i], run->gpu))
+        if (rows->serving[i] == serving && (only || llmperf_hw_is(&rows->part[i], run->gpu)))
             return i;
     if (rows->part_count == LLMPERF_ENGINE_PARTS_MAX) {
         llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "more than %d parts", LLMPERF_ENGINE_PARTS_MAX);
         return -1;
     }
     llmperf_hw *hw = &rows->part[rows->part_count];
+    rows->serving[rows->part_count] = serving;
     if (only) {
         *hw = *only;
     } else if (!run->gpu[0]) {
@@ -117,36 +119,12 @@ static int model_of(builder *b, const llmperf_run *run, llmperf_error *why)
 
 /* ---- from a run to steps --------------------------------------------------------------------------------- */
 
-/* Seconds that a run took; 0 = its metric is no time. */
-static double measured_time(const llmperf_run *run, const llmperf_workload *w)
-{
-    double batch = (double)w->batch, prompt = (double)(w->prompt - w->cached);
-    double generate = (double)w->generate;
-    switch (run->metric) {
-    case LLMPERF_METRIC_E2E:
-    case LLMPERF_METRIC_TTFT:
-    case LLMPERF_METRIC_TPOT:
-        return run->value;
-    case LLMPERF_METRIC_DECODE_RATE:
-        return batch / run->value;
-    case LLMPERF_METRIC_PREFILL_RATE:
-        return batch * prompt / run->value;
-    case LLMPERF_METRIC_OUTPUT_RATE:
-        return batch * generate / run->value;
-    case LLMPERF_METRIC_TOTAL_RATE:
-        return batch * (prompt + generate) / run->value;
-    default:
-        return 0;
-    }
-}
-
-static void add_step(const llmperf_segment *segments, int segment_count, double times,
-                     void *context)
+static void add_step(const llmperf_run_step *from, void *context)
 {
     builder *b = context;
     engine_rows *rows = b->rows;
     llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(b->c, segments, segment_count, ops);
+    int count = llmperf_emit(b->c, from->segments, from->segment_count, ops);
     engine_step *step = grown(rows->step, rows->step_count, &rows->step_capacity, sizeof *step);
     if (step)
         rows->step = step;
@@ -163,10 +141,11 @@ static void add_step(const llmperf_segment *segments, int segment_count, double 
         return;
     memcpy(&rows->op[rows->op_count], ops, (size_t)count * sizeof *ops);
     double sequences = 0;
-    for (int i = 0; i < segment_count; i++)
-        sequences += (double)segments[i].sequences;
+    for (int i = 0; i < from->segment_count; i++)
+        sequences += (double)from->segments[i].sequences;
     rows->step[rows->step_count++] =
-        (engine_step){.times = times,
+        (engine_step){.times = from->times,
+                      .mixed = from->mixed,
                       .layers = (double)llmperf_model_layers(b->c->model),
                       .sequences = sequences,
                       .first = rows->op_count,
@@ -175,20 +154,14 @@ static void add_step(const llmperf_segment *segments, int segment_count, double 
 }
 
 /* The steps whose time a run measured. */
-static void add_steps(builder *b, const llmperf_run *run, engine_row *row)
+static llmperf_status add_steps(builder *b, const llmperf_run *run, engine_row *row,
+                                llmperf_error *why)
 {
-    const llmperf_workload *w = &b->c->workload;
-    bool whole = run->metric == LLMPERF_METRIC_E2E || run->metric == LLMPERF_METRIC_OUTPUT_RATE ||
-                 run->metric == LLMPERF_METRIC_TOTAL_RATE;
     row->first = b->rows->step_count;
     row->prefill = run->metric == LLMPERF_METRIC_TTFT || run->metric == LLMPERF_METRIC_PREFILL_RATE;
-    if (whole || row->prefill)
-        llmperf_prefill_steps(b->c, w->batch, w->chunk, add_step, b);
-    if (!row->prefill && (!whole || w->generate > 1)) {
-        llmperf_segment segment = llmperf_decode_segment(b->c, w->batch, w->context);
-        add_step(&segment, 1, whole ? (double)(w->generate - 1) : 1, b);
-    }
+    llmperf_status status = llmperf_run_steps(b->c, run, add_step, b, &row->waits, why);
     row->count = (int)(b->rows->step_count - row->first);
+    return status;
 }
 
 static double roofline_of(const engine_rows *rows, const engine_row *row)
@@ -211,14 +184,19 @@ static void add_version(char *versions, const char *version)
     snprintf(versions + used, 96 - used, "%s%s", used ? ", " : "", version);
 }
 
-static llmperf_status check_devices(const llmperf_hw *hw, const llmperf_workload *w,
-                                    llmperf_error *why)
+static llmperf_status check_devices(const llmperf_run *run, const llmperf_hw *hw,
+                                    const llmperf_workload *w, llmperf_error *why)
 {
     static const int64_t NODE = 8; /* devices of a node */
     if (w->tp > NODE && w->tp > hw->link.domain)
         return llmperf_fail(why, LLMPERF_E_UNSUPPORTED,
                             "more than one node: what joins them is not said (tp %lld)",
                             (long long)w->tp);
+    if (run->devices > (w->tp > 1 ? w->tp : 1))
+        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED,
+                            "more devices than the degrees say: how they share the work is not "
+                            "told (%lld under tp %lld)",
+                            (long long)run->devices, (long long)w->tp);
     return LLMPERF_OK;
 }
 
@@ -230,8 +208,8 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
     llmperf_workload w = {0};
     llmperf_case c;
     llmperf_model *model;
-    if (run->kind != LLMPERF_RUN_STATIC)
-        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "no static batch");
+    if (run->kind == LLMPERF_RUN_OFFLINE)
+        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the engine picked the batch");
     row.part = part_of(b, run, why);
     row.model = row.part >= 0 ? model_of(b, run, why) : -1;
     if (row.part < 0 || row.model < 0)
@@ -244,22 +222,21 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
     if (status == LLMPERF_OK)
         status = llmperf_run_formats(run, model, &w, why);
     if (status == LLMPERF_OK)
-        status = check_devices(&rows->part[row.part], &w, why);
+        status = check_devices(run, &rows->part[row.part], &w, why);
     if (status == LLMPERF_OK)
         status = llmperf_case_init(&c, model, &rows->part[row.part], NULL, &w, why);
-    double time_s = status == LLMPERF_OK ? measured_time(run, &c.workload) : 0;
+    double time_s = status == LLMPERF_OK ? llmperf_run_time(run, &c.workload) : 0;
     if (status == LLMPERF_OK && !(time_s > 0))
         status = llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "no time was measured");
     if (status == LLMPERF_OK) {
-        const int64_t steps = rows->step_count, ops = rows->op_count;
         b->c = &c;
-        add_steps(b, run, &row);
+        status = add_steps(b, run, &row, why);
+    }
+    if (status == LLMPERF_OK) {
         row.log_time = log(time_s);
         row.roofline_s = b->out_of_memory ? 0 : roofline_of(rows, &row);
         if (time_s < LEAST_OF_ROOFLINE * row.roofline_s) {
-            rows->refused[row.part]++;
-            rows->step_count = steps;
-            rows->op_count = ops;
+            rows->refused[row.part]++; /* its steps stay behind, used by no row */
             status = llmperf_fail(why, LLMPERF_E_UNSUPPORTED,
                                   "faster than the roofline (%.2g of its time): another "
                                   "workload, or arithmetic with another peak",
@@ -359,6 +336,7 @@ double engine_row_time(const engine_rows *rows, const engine_row *row, const eng
     double total = 0, sum[ENGINE_FITTED] = {0}; /* of t, of dt / dparam */
     for (int64_t s = row->first; s < row->first + row->count; s++) {
         const engine_step *step = &rows->step[s];
+        double times = step->times * (step->mixed ? 1 + param[LLMPERF_ENGINE_MIXED] : 1);
         double ops_s = 0;
         for (int64_t i = step->first; i < step->first + step->count; i++) {
             const llmperf_op *op = &rows->op[i];
@@ -367,14 +345,18 @@ double engine_row_time(const engine_rows *rows, const engine_row *row, const eng
                 op->repeat * llmperf_time_op(op, hw, &form->calib, NULL, ret_dlog ? &g : NULL);
             ops_s += t;
             if (ret_dlog)
-                add_gradient(form, &g, step->times * t, sum);
+                add_gradient(form, &g, times * t, sum);
         }
-        total += step->times * (ops_s + llmperf_host_time(&form->calib.host, step->layers,
-                                                          step->sequences, ops_s, 0));
-        sum[LLMPERF_ENGINE_STEP] += step->times;
-        sum[LLMPERF_ENGINE_LAYER] += step->times * step->layers;
-        sum[LLMPERF_ENGINE_SEQUENCE] += step->times * step->sequences;
+        double step_s =
+            ops_s + llmperf_host_time(&form->calib.host, step->layers, step->sequences, ops_s, 0);
+        total += times * step_s;
+        sum[LLMPERF_ENGINE_STEP] += times;
+        sum[LLMPERF_ENGINE_LAYER] += times * step->layers;
+        sum[LLMPERF_ENGINE_SEQUENCE] += times * step->sequences;
+        sum[LLMPERF_ENGINE_MIXED] += step->mixed ? step->times * step_s : 0;
     }
+    total += row->waits * param[LLMPERF_ENGINE_REQUEST];
+    sum[LLMPERF_ENGINE_REQUEST] += row->waits;
     for (int k = 0; ret_dlog && k < ENGINE_FITTED; k++)
         ret_dlog[k] = sum[k] * param[k] / total;
     return total;

@@ -7,11 +7,12 @@
 #include "llmperf/fit_engine.h"
 #include "llmperf/predict.h"
 
-enum { ENGINE_FITTED = LLMPERF_ENGINE_REQUEST }; /* the parameters before it are fitted */
+enum { ENGINE_FITTED = LLMPERF_ENGINE_PARAM_COUNT }; /* all parameters are fitted */
 
 /* `times` equal steps of a row. */
 typedef struct engine_step {
     double times, layers, sequences;
+    bool mixed; /* takes 1 + mixed_frac as long */
     int64_t first;
     int count; /* of operators */
 } engine_step;
@@ -23,6 +24,7 @@ typedef struct engine_row {
     bool prefill;    /* prefill alone: TTFT, prompt rates */
     double log_time; /* measured, s */
     double roofline_s;
+    double waits; /* how often request_s counts */
     int64_t first;
     int count; /* of steps */
     /* log(predicted / measured): fitted, of an unseen model, of an unseen part; NAN = not known */
@@ -32,6 +34,7 @@ typedef struct engine_row {
 typedef struct engine_rows {
     int part_count;
     llmperf_hw part[LLMPERF_ENGINE_PARTS_MAX];
+    bool serving[LLMPERF_ENGINE_PARTS_MAX]; /* a part's static and served runs are two entries */
     char versions[LLMPERF_ENGINE_PARTS_MAX][96];
     int64_t refused[LLMPERF_ENGINE_PARTS_MAX];
     int model_count, model_capacity;

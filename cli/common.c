@@ -202,7 +202,7 @@ static llmperf_status load_engine(const llmperf_spec_paths *paths, const char *n
     if (status == LLMPERF_OK)
         status = llmperf_engine_load(path, engine, error);
     if (status == LLMPERF_OK) {
-        llmperf_engine_choose(paths, engine, hw, &part);
+        llmperf_engine_choose(paths, engine, hw, false, &part);
         llmperf_engine_calib(engine, &part, hw, kernels, ret_calib);
     }
     free(engine);

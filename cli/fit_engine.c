@@ -87,7 +87,9 @@ static void print_engine(const llmperf_engine *engine, bool parameters)
     for (int i = 0; i < engine->part_count; i++) {
         const llmperf_engine_part *part = &engine->part[i];
         const llmperf_engine_quality *q = &part->quality;
-        printf("%-24s %6lld %6lld", part->hw, (long long)q->rows, (long long)q->models);
+        char name[LLMPERF_NAME_MAX + 16];
+        snprintf(name, sizeof name, "%s%s", part->hw, part->serving ? ", served" : "");
+        printf("%-24s %6lld %6lld", name, (long long)q->rows, (long long)q->models);
         percent(q->median_frac);
         percent(q->mean_frac);
         percent(q->p90_frac);

@@ -28,7 +28,7 @@ static const struct {
     [LLMPERF_ENGINE_SEQUENCE] = {"sequence_s", 15e-6, {0, 10, false}},
     [LLMPERF_ENGINE_HOP] = {"hop_s", 12e-6, {0, 10, false}},
     [LLMPERF_ENGINE_LINK] = {"link_efficiency", 0.4, {0, 1.05, true}},
-    [LLMPERF_ENGINE_REQUEST] = {"request_s", 0, {0, 100, false}},
+    [LLMPERF_ENGINE_REQUEST] = {"request_s", 0.02, {0, 100, false}},
     [LLMPERF_ENGINE_MIXED] = {"mixed_frac", 0.2, {0, 10, false}},
 };
 

@@ -24,15 +24,26 @@ static void set_residuals(const llmperf_engine *engine, llmperf_engine_part *par
     part->prefill_residual = prefill > 0 ? prefill : UNKNOWN_RESIDUAL;
 }
 
-static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine,
-                   const llmperf_hw *hw, llmperf_engine_part *part)
+static bool has_load(const llmperf_engine *engine, bool serving)
 {
+    for (int i = 0; i < engine->part_count; i++)
+        if (engine->part[i].serving == serving)
+            return true;
+    return false;
+}
+
+static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine,
+                   const llmperf_hw *hw, bool serving, llmperf_engine_part *part)
+{
+    bool any_load = !has_load(engine, serving);
     const llmperf_engine_part *lender[LLMPERF_ENGINE_PARTS_MAX];
     const llmperf_hw *lender_hw[LLMPERF_ENGINE_PARTS_MAX];
     int count = 0, nearest = -1;
     llmperf_hw *others = malloc(sizeof *others * LLMPERF_ENGINE_PARTS_MAX);
     for (int i = 0; others && i < engine->part_count; i++) {
         char path[LLMPERF_PATH_MAX];
+        if (!any_load && engine->part[i].serving != serving)
+            continue;
         if (llmperf_find_hw(paths, engine->part[i].hw, path, NULL) != LLMPERF_OK ||
             llmperf_hw_load(path, &others[count], NULL) != LLMPERF_OK)
             continue;
@@ -53,15 +64,20 @@ static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine
 }
 
 void llmperf_engine_choose(const llmperf_spec_paths *paths, const llmperf_engine *engine,
-                           const llmperf_hw *hw, llmperf_engine_part *ret_part)
+                           const llmperf_hw *hw, bool serving, llmperf_engine_part *ret_part)
 {
+    const llmperf_engine_part *own = NULL;
+    bool any_load = !serving || !has_load(engine, serving);
     for (int i = 0; i < engine->part_count; i++)
-        if (llmperf_hw_is(hw, engine->part[i].hw)) {
-            *ret_part = engine->part[i];
-            return;
-        }
-    llmperf_engine_part part = {0};
-    borrow(paths, engine, hw, &part);
+        if (llmperf_hw_is(hw, engine->part[i].hw) &&
+            (engine->part[i].serving == serving || (any_load && !own)))
+            own = &engine->part[i];
+    if (own) {
+        *ret_part = *own;
+        return;
+    }
+    llmperf_engine_part part = {.serving = serving};
+    borrow(paths, engine, hw, serving, &part);
     set_residuals(engine, &part);
     part.borrowed = engine->borrowed > 0 ? engine->borrowed : BORROWED;
     *ret_part = part;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "internal.h"
 #include "llmperf/runs.h"
 
 const char *llmperf_metric_name(llmperf_metric metric)
@@ -114,6 +115,136 @@ llmperf_status llmperf_run_workload(const llmperf_run *run, const llmperf_worklo
     return LLMPERF_OK;
 }
 
+/* ---- what a run's time is made of ------------------------------------------------------------------------ */
+
+static bool is_whole(llmperf_metric metric)
+{
+    return metric == LLMPERF_METRIC_E2E || metric == LLMPERF_METRIC_OUTPUT_RATE ||
+           metric == LLMPERF_METRIC_TOTAL_RATE;
+}
+
+/* What is counted in the time of a rate; 0 = the metric is a time itself. */
+static double counted(const llmperf_run *run, const llmperf_workload *w)
+{
+    double batch = (double)w->batch, generate = (double)w->generate;
+    switch (run->metric) {
+    case LLMPERF_METRIC_DECODE_RATE:
+        return batch;
+    case LLMPERF_METRIC_PREFILL_RATE:
+        return batch * (double)(w->prompt - w->cached);
+    case LLMPERF_METRIC_OUTPUT_RATE:
+        return batch * generate;
+    case LLMPERF_METRIC_TOTAL_RATE:
+        return batch * ((double)w->prompt + generate);
+    default:
+        return 0;
+    }
+}
+
+double llmperf_run_time(const llmperf_run *run, const llmperf_workload *workload)
+{
+    double amount = counted(run, workload);
+    if (run->metric == LLMPERF_METRIC_MEMORY || run->metric == LLMPERF_METRIC_NONE)
+        return 0;
+    return amount > 0 ? amount / run->value : run->value;
+}
+
+/* Passes steps of a prefill on, `times` as often. */
+typedef struct step_sender {
+    llmperf_run_visit visit;
+    void *context;
+    double times;
+    bool mixed;
+} step_sender;
+
+static void send_prefill(const llmperf_segment *segments, int segment_count, double times,
+                         void *context)
+{
+    const step_sender *s = context;
+    const llmperf_run_step step = {.segments = segments,
+                                   .segment_count = segment_count,
+                                   .times = s->times * times,
+                                   .prefill = true,
+                                   .mixed = s->mixed};
+    s->visit(&step, s->context);
+}
+
+static void send_decode(const llmperf_case *c, double times, step_sender *s)
+{
+    llmperf_segment segment = llmperf_decode_segment(c, c->workload.batch, c->workload.context);
+    const llmperf_run_step step = {.segments = &segment, .segment_count = 1, .times = times};
+    if (times > 0)
+        s->visit(&step, s->context);
+}
+
+static void static_steps(const llmperf_case *c, llmperf_metric metric, step_sender *s)
+{
+    const llmperf_workload *w = &c->workload;
+    bool whole = is_whole(metric);
+    bool prefill = metric == LLMPERF_METRIC_TTFT || metric == LLMPERF_METRIC_PREFILL_RATE;
+    s->times = 1;
+    if (whole || prefill)
+        llmperf_prefill_steps(c, w->batch, w->chunk, send_prefill, s);
+    if (!prefill)
+        send_decode(c, whole ? (double)(w->generate - 1) : 1, s);
+}
+
+/* A prompt waits for this share of the other clients' prompts: half of them in the first of `requests`
+ * / C rounds, when all clients start together. */
+static double burst(const llmperf_run *run, double concurrency)
+{
+    static const double ROUNDS = 10; /* the usual benchmark: ten requests a client */
+    double rounds = run->requests > 0 ? (double)run->requests / concurrency : ROUNDS;
+    return 0.5 / fmax(rounds, 1);
+}
+
+static void served_steps(const llmperf_case *c, const llmperf_run *run, step_sender *s,
+                         double *ret_waits)
+{
+    const llmperf_workload *w = &c->workload;
+    double concurrency = (double)w->batch, generate = (double)w->generate;
+    bool first = run->metric == LLMPERF_METRIC_TTFT || is_whole(run->metric);
+    double tokens = is_whole(run->metric)                ? generate - 1
+                    : run->metric == LLMPERF_METRIC_TTFT ? 0
+                                                         : 1;
+    double prefills = tokens * concurrency / generate;
+    s->mixed = concurrency > 1;
+    if (first)
+        prefills += 1 + (concurrency - 1) * burst(run, concurrency);
+    s->times = prefills;
+    llmperf_prefill_steps(c, 1, w->chunk, send_prefill, s);
+    send_decode(c, tokens + (first && concurrency > 1 ? 0.5 : 0), s);
+    *ret_waits = first;
+}
+
+llmperf_status llmperf_run_steps(const llmperf_case *c, const llmperf_run *run,
+                                 llmperf_run_visit visit, void *context, double *ret_waits,
+                                 llmperf_error *error)
+{
+    step_sender s = {.visit = visit, .context = context};
+    *ret_waits = 0;
+    if (run->metric == LLMPERF_METRIC_NONE || run->metric == LLMPERF_METRIC_MEMORY ||
+        (unsigned)run->metric >= LLMPERF_METRIC_COUNT)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no time");
+    if (run->kind == LLMPERF_RUN_OFFLINE)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "the engine picks the batch of an offline run");
+    if (run->kind == LLMPERF_RUN_STATIC) {
+        static_steps(c, run->metric, &s);
+        return LLMPERF_OK;
+    }
+    if (run->rate_per_s > 0 && isfinite(run->rate_per_s))
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "requests come at a rate; a known concurrency is predicted");
+    if (run->metric == LLMPERF_METRIC_PREFILL_RATE)
+        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
+                            "the prompt rate of served requests is not predicted");
+    served_steps(c, run, &s, ret_waits);
+    return LLMPERF_OK;
+}
+
+/* ---- prediction ---------------------------------------------------------------------------------------------- */
+
 /* A rate from a time: the longest time gives the lowest rate. */
 static llmperf_estimate rate_of(llmperf_estimate time_s, double tokens)
 {
@@ -122,52 +253,83 @@ static llmperf_estimate rate_of(llmperf_estimate time_s, double tokens)
                               .high = tokens / time_s.low};
 }
 
+/* Prefill and decode apart: their intervals add, as the profile's residual is common to both. */
+typedef struct run_sum {
+    const llmperf_case *c;
+    interval_sum part[2]; /* decode, prefill */
+    double bound_s[2];    /* without a calibration */
+} run_sum;
+
+static void add_step(const llmperf_run_step *step, void *context)
+{
+    run_sum *sum = context;
+    const llmperf_case *c = sum->c;
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    interval_sum *part = &sum->part[step->prefill];
+    int count = llmperf_emit(c, step->segments, step->segment_count, ops);
+    if (!c->calib) {
+        for (int i = 0; i < count; i++)
+            sum->bound_s[step->prefill] +=
+                step->times * ops[i].repeat * llmperf_time_op(&ops[i], c->hw, NULL, NULL, NULL);
+        return;
+    }
+    double times = step->times * (step->mixed ? 1 + c->calib->host.mixed_frac : 1);
+    const interval_sum before = {.time_s = part->time_s, .launch_s = part->launch_s};
+    for (int i = 0; i < count; i++)
+        interval_add(part, c, &ops[i], times);
+    interval_add_host(part, &before, c, step->segments, step->segment_count, times);
+}
+
+/* The time of a run, waits included. */
+static llmperf_estimate time_of(const run_sum *sum, double waits)
+{
+    static const llmperf_spread_class SPREADS[2] = {LLMPERF_SPREAD_DECODE_STEP,
+                                                    LLMPERF_SPREAD_PREFILL_STEP};
+    const llmperf_calib *calib = sum->c->calib;
+    llmperf_estimate time_s = {0};
+    for (int i = 0; i < 2; i++) {
+        double spread = llmperf_spread(SPREADS[i]);
+        llmperf_estimate one = {sum->bound_s[i], sum->bound_s[i], sum->bound_s[i] * spread};
+        if (calib)
+            one = interval_of(&sum->part[i], calib, sum->c->workload.confidence, spread);
+        time_s.value += one.value;
+        time_s.low += one.low;
+        time_s.high += one.high;
+    }
+    double wait_s = calib ? waits * calib->host.request_s : 0;
+    time_s.value += wait_s;
+    time_s.low += wait_s;
+    time_s.high += wait_s;
+    return time_s;
+}
+
 llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run,
                                    llmperf_estimate *ret_estimate, llmperf_error *error)
 {
-    const llmperf_workload *w = &c->workload;
-    double batch = (double)w->batch, prompt = (double)w->prompt, generate = (double)w->generate;
-    llmperf_prediction p;
-    if (run->kind != LLMPERF_RUN_STATIC)
-        return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                            "the run is served requests, not one static batch");
-    llmperf_status status = llmperf_predict(c, &p, error);
-    if (status != LLMPERF_OK)
-        return status;
-    llmperf_estimate whole = p.ttft_batch_s; /* of the batch, not of one request of it */
-    whole.value += (generate - 1) * p.tpot_s.value;
-    whole.low += (generate - 1) * p.tpot_s.low;
-    whole.high += (generate - 1) * p.tpot_s.high;
-    switch (run->metric) {
-    case LLMPERF_METRIC_E2E:
-        *ret_estimate = whole;
+    if (!c->hw)
+        return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
+    if (run->metric == LLMPERF_METRIC_MEMORY) {
+        llmperf_memory memory;
+        llmperf_memory_of(c, &memory);
+        *ret_estimate = (llmperf_estimate){
+            .value = memory.total_bytes, .low = memory.total_bytes, .high = memory.total_bytes};
         return LLMPERF_OK;
-    case LLMPERF_METRIC_TTFT:
-        *ret_estimate = p.ttft_batch_s;
-        return LLMPERF_OK;
-    case LLMPERF_METRIC_TPOT:
-        *ret_estimate = p.tpot_s;
-        return LLMPERF_OK;
-    case LLMPERF_METRIC_DECODE_RATE:
-        *ret_estimate = p.decode.tokens_per_s;
-        return LLMPERF_OK;
-    case LLMPERF_METRIC_PREFILL_RATE:
-        *ret_estimate = p.prefill.tokens_per_s;
-        return LLMPERF_OK;
-    case LLMPERF_METRIC_OUTPUT_RATE:
-        *ret_estimate = rate_of(whole, batch * generate);
-        return LLMPERF_OK;
-    case LLMPERF_METRIC_TOTAL_RATE:
-        *ret_estimate = rate_of(whole, batch * (prompt + generate));
-        return LLMPERF_OK;
-    case LLMPERF_METRIC_MEMORY:
-        *ret_estimate = (llmperf_estimate){.value = p.memory.total_bytes,
-                                           .low = p.memory.total_bytes,
-                                           .high = p.memory.total_bytes};
-        return LLMPERF_OK;
-    case LLMPERF_METRIC_NONE:
-    case LLMPERF_METRIC_COUNT:
-        break;
     }
-    return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no metric");
+    run_sum *sum = calloc(1, sizeof *sum);
+    double waits;
+    if (!sum)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    sum->c = c;
+    if (c->calib) {
+        sum->part[0].residual = c->calib->host.decode_residual;
+        sum->part[1].residual = c->calib->host.prefill_residual;
+    }
+    llmperf_status status = llmperf_run_steps(c, run, add_step, sum, &waits, error);
+    if (status == LLMPERF_OK) {
+        llmperf_estimate time_s = time_of(sum, waits);
+        double amount = counted(run, &c->workload);
+        *ret_estimate = amount > 0 ? rate_of(time_s, amount) : time_s;
+    }
+    free(sum);
+    return status;
 }

@@ -16,9 +16,9 @@
 
 static const char *const TOP_KEYS[] = {"schema", "name",   "aliases", "source",   "licence",
                                        "date",   "digest", "parts",   "borrowed", NULL};
-static const char *const PART_KEYS[] = {"hardware",       "versions", "parameters",
-                                        "fitted",         "residual", "remarks",
-                                        "relative_error", "quality",  NULL};
+static const char *const PART_KEYS[] = {"hardware", "load",     "versions", "parameters",
+                                        "fitted",   "residual", "remarks",  "relative_error",
+                                        "quality",  NULL};
 static const char *const RESIDUAL_KEYS[] = {"decode", "prefill", NULL};
 
 /* Fields of `quality`, also for the writer. */
@@ -131,6 +131,18 @@ static void read_name(doc_reader *r, doc_node *map, const char *key, char *buffe
                                 escaped));
 }
 
+static void read_load(doc_reader *r, doc_node *map, bool *ret_serving)
+{
+    char word[16] = "static";
+    doc_node *node = doc_get(map, "load");
+    if (!node || !reader_done(r, doc_text(r->document, node, word, sizeof word, r->error)))
+        return;
+    *ret_serving = strcmp(word, "serving") == 0;
+    if (!*ret_serving && strcmp(word, "static") != 0)
+        reader_done(r, doc_fail(r->document, node, r->error,
+                                "load is '%s'; static or serving is allowed", word));
+}
+
 static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
 {
     llmperf_engine_part part = {0};
@@ -139,6 +151,7 @@ static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
     for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++)
         part.param[i] = llmperf_engine_param_typical((llmperf_engine_param)i);
     read_name(r, map, "hardware", part.hw, sizeof part.hw);
+    read_load(r, map, &part.serving);
     reader_text(r, map, "versions", part.versions, sizeof part.versions);
     reader_text(r, map, "remarks", part.remarks, sizeof part.remarks);
     read_params(r, map, &part);
@@ -153,7 +166,8 @@ static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
         read_quality(r, quality, &part.quality);
     reader_done(r, doc_refuse_unknown(r->document, map, PART_KEYS, r->error));
     for (int i = 0; i < engine->part_count; i++)
-        if (strcasecmp(engine->part[i].hw, part.hw) == 0) {
+        if (strcasecmp(engine->part[i].hw, part.hw) == 0 &&
+            engine->part[i].serving == part.serving) {
             reader_done(r, doc_fail(r->document, map, r->error,
                                     "a second part '%s'; one is allowed", part.hw));
             return;

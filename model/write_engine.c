@@ -80,6 +80,8 @@ llmperf_status llmperf_engine_write(FILE *out, const llmperf_engine *engine, llm
     for (int i = 0; i < engine->part_count; i++) {
         const llmperf_engine_part *part = &engine->part[i];
         yaml_put_text(out, "  - hardware", part->hw);
+        if (part->serving)
+            fputs("    load: serving\n", out);
         yaml_put_text(out, "    versions", part->versions);
         put_params(out, part);
         put_errors(out, part);

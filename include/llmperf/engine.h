@@ -60,6 +60,7 @@ typedef struct llmperf_engine_quality {
 /* An engine on one part. */
 typedef struct llmperf_engine_part {
     char hw[LLMPERF_NAME_MAX];
+    bool serving; /* fitted to served requests; else to static batches */
     char versions[96]; /* of the engine, as its rows say */
     double param[LLMPERF_ENGINE_PARAM_COUNT];
     double error[LLMPERF_ENGINE_PARAM_COUNT]; /* standard error of log(param) */
@@ -105,13 +106,15 @@ LLMPERF_API llmperf_status llmperf_find_engine(const llmperf_spec_paths *paths, 
 LLMPERF_API double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b);
 
 /*
- * The engine's entry for a part: its own, else the mean of the others by likeness (logarithms;
- * those that are not found in hardware/ of the folders are passed over), with `borrowed` set and
- * the nearest named in remarks. An engine without parts lends what is typical.
+ * The engine's entry for a part under a load: its own; a static batch also takes the part's entry
+ * for served requests; else the mean of the other parts by likeness (logarithms; those of the same
+ * load where there are any, those that are not found in hardware/ of the folders are passed over),
+ * with `borrowed` set and the nearest named in remarks. An engine without parts lends what is
+ * typical.
  */
 LLMPERF_API void llmperf_engine_choose(const llmperf_spec_paths *paths,
                                        const llmperf_engine *engine, const llmperf_hw *hw,
-                                       llmperf_engine_part *ret_part);
+                                       bool serving, llmperf_engine_part *ret_part);
 
 /*
  * The mean that choose takes, over `count` entries and parts other than `hw`; `weight` of each

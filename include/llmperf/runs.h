@@ -102,10 +102,41 @@ LLMPERF_API llmperf_status llmperf_run_workload(const llmperf_run *run,
 LLMPERF_API llmperf_status llmperf_run_formats(const llmperf_run *run, llmperf_model *model,
                                                llmperf_workload *workload, llmperf_error *error);
 
+/* Seconds that a measured value stands for, at the workload of the run; 0 = its metric is no time.
+ * Rates count what llmperf_metric says; a request's time when served. */
+LLMPERF_API double llmperf_run_time(const llmperf_run *run, const llmperf_workload *workload);
+
+/* Equal steps that make up the time of a run. */
+typedef struct llmperf_run_step {
+    const llmperf_segment *segments;
+    int segment_count;
+    double times;
+    bool prefill; /* of prompts; else decode */
+    bool mixed;   /* shared with decoding sequences: takes 1 + mixed_frac as long */
+} llmperf_run_step;
+typedef void (*llmperf_run_visit)(const llmperf_run_step *step, void *context);
+
+/*
+ * The steps whose times sum to llmperf_run_time(), for `visit`.
+ *   static:  prefill of the whole batch, then g - 1 decode steps at mean context (E2E and the rates of
+ *            whole requests); the prefill alone (TTFT, prompt rate); one decode step (TPOT, rate)
+ *   serving, at a known concurrency C of closed-loop clients:
+ *            TPOT = decode step(C) + C / g x the prefill of one prompt (mixed)
+ *            TTFT = the prefill of one prompt x (1 + (C - 1) C / (2 requests)) (mixed: the clients
+ *            start together, so that a prompt of the first round waits for half of the others'; 10 C
+ *            requests where the run does not say) + half a decode step; plus the engine's request_s
+ *            E2E = TTFT + (g - 1) TPOT
+ *   ret_waits: how often request_s counts, 0 or 1
+ *   source:    docs/model.md, "Serving"
+ *   errors:    LLMPERF_E_UNSUPPORTED, with the reason, for what the model does not predict
+ */
+LLMPERF_API llmperf_status llmperf_run_steps(const llmperf_case *c, const llmperf_run *run,
+                                             llmperf_run_visit visit, void *context,
+                                             double *ret_waits, llmperf_error *error);
+
 /*
  * What the model says a run should have measured: the same metric, in the same unit, of the case
  * that the run describes (its batch, lengths and degrees are already in `c`).
- *   tokens: E2E of g tokens = prefill of the whole batch + g - 1 decode steps at mean context
  *   errors: LLMPERF_E_UNSUPPORTED, with the reason, for what the model does not predict
  */
 LLMPERF_API llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run,

@@ -295,7 +295,7 @@ Test(engine, fits_of_operators_take_the_place_of_the_profiles)
 Test(engine, derivatives_agree_with_differences)
 {
     static llmperf_calib low, high;
-    for (int k = 0; k < LLMPERF_ENGINE_REQUEST; k++) {
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
         llmperf_engine_part shifted = part;
         double step = 1e-6 * part.param[k], d[LLMPERF_ENGINE_PARAM_COUNT];
         shifted.param[k] = part.param[k] - step;
@@ -434,7 +434,7 @@ Test(engine, a_part_of_its_own_is_taken_as_it_is)
     snprintf(part.hw, sizeof part.hw, "H100-SXM-80"); /* an alias */
     engine.part[0] = part;
     engine.part_count = 1;
-    llmperf_engine_choose(&paths, &engine, &hw, &found);
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_eq(found.borrowed, 0);
     cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.5);
 }
@@ -451,7 +451,7 @@ Test(engine, others_lend_their_mean_by_likeness)
     snprintf(engine.part[1].hw, sizeof part.hw, "mi300x");   /* another vendor's */
     engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.9;
     engine.part[1].param[LLMPERF_ENGINE_WEIGHT] = 0.6;
-    llmperf_engine_choose(&paths, &engine, &hw, &found);
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_eq(found.borrowed, 0.25);
     cr_expect_gt(found.param[LLMPERF_ENGINE_WEIGHT], 0.87);
     cr_expect_lt(found.param[LLMPERF_ENGINE_WEIGHT], 0.9);
@@ -469,7 +469,7 @@ Test(engine, a_part_that_is_held_up_by_something_unknown_lends_nothing)
     engine.part[0] = part;
     snprintf(engine.part[0].hw, sizeof part.hw, "h20");
     engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.4;
-    llmperf_engine_choose(&paths, &engine, &hw, &found);
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT],
                        llmperf_engine_param_typical(LLMPERF_ENGINE_WEIGHT), 1e-12);
     cr_expect_gt(found.borrowed, 0);
