@@ -210,6 +210,8 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
     llmperf_model *model;
     if (run->kind == LLMPERF_RUN_OFFLINE)
         return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the engine picked the batch");
+    if (!run->weight_dtype[0])
+        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run does not say its weights' format");
     row.part = part_of(b, run, why);
     row.model = row.part >= 0 ? model_of(b, run, why) : -1;
     if (row.part < 0 || row.model < 0)

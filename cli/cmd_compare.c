@@ -325,20 +325,20 @@ static llmperf_status load_kernels(session *s, const llmperf_hw *hw, const char 
 }
 
 /* A profile's calibration, over the fits that were asked for by name. */
-static llmperf_status make_calibration(session *s, const llmperf_hw *hw, const char *engine,
+static llmperf_status make_calibration(session *s, const llmperf_hw *hw, const llmperf_run *run,
                                        const llmperf_engine *profile, llmperf_calib *ret_calib,
                                        bool *ret_found)
 {
     const char *asked = s->arguments->common.calibration;
     llmperf_engine_part part;
     if (!profile)
-        return load_kernels(s, hw, engine, ret_calib, ret_found);
+        return load_kernels(s, hw, run->engine, ret_calib, ret_found);
     llmperf_calib *kernels = asked && !is_word(asked, "none") ? malloc(sizeof *kernels) : NULL;
-    if (kernels && load_kernels(s, hw, engine, kernels, ret_found) != LLMPERF_OK) {
+    if (kernels && load_kernels(s, hw, run->engine, kernels, ret_found) != LLMPERF_OK) {
         free(kernels);
         return s->error->status;
     }
-    llmperf_engine_choose(&s->paths, profile, hw, &part);
+    llmperf_engine_choose(&s->paths, profile, hw, run->kind == LLMPERF_RUN_SERVING, &part);
     llmperf_engine_calib(profile, &part, hw, kernels, ret_calib);
     free(kernels);
     *ret_found = true;
@@ -347,21 +347,23 @@ static llmperf_status make_calibration(session *s, const llmperf_hw *hw, const c
 
 /* What times a row: the profile of its engine, else fits of operators. NULL with *ret_status OK:
  * there is nothing but the roofline. */
-static const llmperf_calib *calibration_of(session *s, const llmperf_hw *hw, const char *engine,
+static const llmperf_calib *calibration_of(session *s, const llmperf_hw *hw, const llmperf_run *run,
                                            const llmperf_engine *profile,
                                            llmperf_status *ret_status)
 {
-    const char *library = library_of(engine);
+    const char *library = library_of(run->engine);
+    bool served = profile && run->kind == LLMPERF_RUN_SERVING;
     char key[LLMPERF_NAME_MAX + 64];
     *ret_status = s->error->status; /* of finding the profile */
     if (*ret_status != LLMPERF_OK ||
         (!profile && is_word(s->arguments->common.calibration, "none")))
         return NULL;
-    snprintf(key, sizeof key, "%.60s %.48s", hw->name,
+    snprintf(key, sizeof key, "%.60s %.48s%s", hw->name,
              profile                            ? profile->name
              : s->arguments->common.calibration ? "operators"
              : library                          ? library
-                                                : "operators");
+                                                : "operators",
+             served ? ", served" : "");
     known *k = find_known(&s->calibrations, key);
     if (k)
         return k->spec;
@@ -372,7 +374,7 @@ static const llmperf_calib *calibration_of(session *s, const llmperf_hw *hw, con
         *ret_status = llmperf_fail(s->error, LLMPERF_E_MEMORY, "out of memory");
         return NULL;
     }
-    *ret_status = make_calibration(s, hw, engine, profile, calib, &found);
+    *ret_status = make_calibration(s, hw, run, profile, calib, &found);
     if (*ret_status == LLMPERF_OK && found)
         k->spec = calib;
     else
@@ -594,7 +596,7 @@ static llmperf_status compare_run(session *s, const llmperf_run *read)
     if (!run.model[0])
         memcpy(run.model, model->name, sizeof run.model);
     const llmperf_engine *profile = profile_of(s, run.engine);
-    const llmperf_calib *calib = calibration_of(s, hw, run.engine, profile, &status);
+    const llmperf_calib *calib = calibration_of(s, hw, &run, profile, &status);
     if (status != LLMPERF_OK)
         return status;
     if (profile)
@@ -641,7 +643,7 @@ static llmperf_status compare_sample(session *s, const llmperf_sample *sample)
         return skip(s, &run, "the part has no peak of this dtype");
     if (sample->op.devices > 1 && !llmperf_hw_link(hw, (int64_t)sample->op.devices))
         return skip(s, &run, "the part has no link");
-    const llmperf_calib *calib = calibration_of(s, hw, run.engine, NULL, &status);
+    const llmperf_calib *calib = calibration_of(s, hw, &run, NULL, &status);
     if (status != LLMPERF_OK)
         return status;
     double confidence = s->arguments->common.confidence;

@@ -293,20 +293,23 @@ double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
     return exp(-near * near) + SAME_VENDOR * exp(-distance);
 }
 
+bool llmperf_engine_lends(const llmperf_engine_part *part)
+{
+    static const double LEAST = 0.5;
+    return part->param[LLMPERF_ENGINE_WEIGHT] >= LEAST;
+}
+
 void llmperf_engine_mean(const llmperf_engine_part *const *parts, const llmperf_hw *const *parts_hw,
                          const double *weight, int count, const llmperf_hw *hw,
                          double ret_param[LLMPERF_ENGINE_PARAM_COUNT], int *ret_nearest)
 {
     static const double TYPICAL = 0.05, LEAST = 1e-12; /* weight of what is typical; log of 0 */
-    /* rows that reach less of the bandwidth do not tell what holds the part up: it lends nothing */
-    static const double LEAST_LENT = 0.5;
     double sum[LLMPERF_ENGINE_PARAM_COUNT], total = TYPICAL, heaviest = 0;
     int nearest = -1;
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
         sum[k] = TYPICAL * log(fmax(PARAMS[k].typical, LEAST));
     for (int i = 0; i < count; i++) {
-        if (strcmp(parts_hw[i]->name, hw->name) == 0 ||
-            parts[i]->param[LLMPERF_ENGINE_WEIGHT] < LEAST_LENT)
+        if (strcmp(parts_hw[i]->name, hw->name) == 0 || !llmperf_engine_lends(parts[i]))
             continue;
         double w = llmperf_engine_likeness(parts_hw[i], hw) * (weight ? weight[i] : 1);
         total += w;

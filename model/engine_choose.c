@@ -24,10 +24,11 @@ static void set_residuals(const llmperf_engine *engine, llmperf_engine_part *par
     part->prefill_residual = prefill > 0 ? prefill : UNKNOWN_RESIDUAL;
 }
 
+/* Is there an entry for this load that lends? */
 static bool has_load(const llmperf_engine *engine, bool serving)
 {
     for (int i = 0; i < engine->part_count; i++)
-        if (engine->part[i].serving == serving)
+        if (engine->part[i].serving == serving && llmperf_engine_lends(&engine->part[i]))
             return true;
     return false;
 }

@@ -60,7 +60,7 @@ typedef struct llmperf_engine_quality {
 /* An engine on one part. */
 typedef struct llmperf_engine_part {
     char hw[LLMPERF_NAME_MAX];
-    bool serving; /* fitted to served requests; else to static batches */
+    bool serving;      /* fitted to served requests; else to static batches */
     char versions[96]; /* of the engine, as its rows say */
     double param[LLMPERF_ENGINE_PARAM_COUNT];
     double error[LLMPERF_ENGINE_PARAM_COUNT]; /* standard error of log(param) */
@@ -104,6 +104,10 @@ LLMPERF_API llmperf_status llmperf_find_engine(const llmperf_spec_paths *paths, 
 
 /* How alike two parts are to an engine: 1 = twins, towards 0. */
 LLMPERF_API double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b);
+
+/* False for an entry whose rows reach less than half of the memory bandwidth: something that they do
+ * not tell holds the part up, and other parts must not inherit it. */
+LLMPERF_API bool llmperf_engine_lends(const llmperf_engine_part *part);
 
 /*
  * The engine's entry for a part under a load: its own; a static batch also takes the part's entry

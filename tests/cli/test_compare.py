@@ -115,6 +115,22 @@ def _():
             equal(one["predicted"]["kind"], there["kind"])
 
 
+@case("served requests: TPOT carries the prompts of the others")
+def _():
+    words = "predict llama-3.1-8b h100-sxm -s 1024 -g 128 --calibration none"
+    report = compare("--calibration none", table(
+        row("tpot_ms", 10, kind="serving"), row("ttft_ms", 100, kind="serving"),
+        row("e2e_latency_ms", 2000, kind="serving")))
+    step = run_json(f"{words} -b 8")["tpot_s"]["value"]
+    prompt = run_json(words)["ttft_s"]["value"]
+    tpot, ttft, whole = (r["predicted"]["value"] for r in report["rows"])
+    # 8 clients, 128 tokens each: every step carries 8/128 of a prompt; ten rounds, in the first of
+    # which a prompt waits for half of the seven others
+    close(tpot, step + 8 / 128 * prompt)
+    close(ttft, prompt * (1 + 7 * 0.05) + step / 2)
+    close(whole, ttft + 127 * tpot)
+
+
 @case("an engine that has no profile is timed by operators, a profile's file times every engine")
 def _():
     words = "predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128"

@@ -78,6 +78,7 @@ static void add_run(const char *gpu, const char *name, llmperf_metric metric, in
                        .line = runs.count + 2};
     snprintf(run.file, sizeof run.file, "made.csv");
     snprintf(run.engine, sizeof run.engine, "mine");
+    snprintf(run.weight_dtype, sizeof run.weight_dtype, "bf16");
     snprintf(run.gpu, sizeof run.gpu, "%s", gpu);
     snprintf(run.model, sizeof run.model, "%s", name);
     cr_assert(llmperf_find_model(&paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
