@@ -64,6 +64,7 @@ typedef struct session {
     int wanted, measured, resumed, failed;
     double watch_best_s; /* fastest pass of the stream that notices company */
     llmperf_watch_log watch_log;
+    llmperf_status failure; /* the last of those that were passed over */
     llmperf_notes skipped;
     bool terminal;
     bool hw_measured;           /* no datasheet: peaks are those measured */
@@ -319,6 +320,7 @@ static llmperf_status measure_one(session *s, int index, int done, double limit_
         llmperf_probe_describe(probe, text, sizeof text);
         llmperf_note(&s->skipped, "%s: %s", text, one.text);
         s->failed++;
+        s->failure = status;
         return LLMPERF_OK;
     }
     if (status != LLMPERF_OK) {
@@ -808,6 +810,8 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
 {
     static llmperf_hw hw;
     llmperf_fits fits = {0};
+    if (s->samples.count == 0 && s->skipped.count > 0)
+        return llmperf_fail(error, s->failure, "nothing could be measured: %s", s->skipped.text[0]);
     llmperf_calib *calib = calloc(1, sizeof *calib);
     if (!calib)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");

@@ -81,7 +81,7 @@ void cuda_plan_free(cuda_device *d, cuda_plan *plan)
         return;
     if (!d->hung) /* else every call may wait for ever */
         drop_graph(d, plan);
-    for (int i = 0; plan->jobs && !d->hung && i < plan->job_count; i++)
+    for (int i = 0; plan->jobs && i < plan->job_count; i++) /* descriptors: the host's alone */
         cuda_job_free(d, &plan->jobs[i]);
     if (plan->host && !d->hung)
         d->driver.cuMemFreeHost(plan->host);
