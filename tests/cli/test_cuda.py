@@ -253,9 +253,9 @@ def _():
     with folder() as place:
         _, report = on(["calibrate", "--backend", "cuda", "-o", place / "c.yaml", "--samples",
                         place / "s.csv"],
-                       "noise=0.03,outliers=0.03,tf32=0,fp16=0,int8=0,checked=8,algorithms=4")
+                       "noise=0.03,outliers=0.03,fp32=0,tf32=0,fp16=0,int8=0,checked=8,algorithms=4")
         samples = rows(place / "s.csv")
-        check_rates(samples, {}, ("bf16", "fp8", "fp32"))
+        check_rates(samples, {}, ("bf16", "fp8"))
         shapes = {(r["n"], r["k"]) for r in samples if r["op"] == "gemm"}
         expect(len(shapes) >= 8 and len(samples) > 400, f"{len(samples)} samples, {shapes}")
         expect(report["peak_bytes"] < 0.6 * 150e9, str(report))
@@ -489,15 +489,15 @@ def _():
     with nearly_done() as place:
         _, report = again(place, code=0)
         # start-up call by call: what failed half-way must not be taken for done by the next probe
-        for n in range(1, 60, 3 if SANITIZED else 1):
+        for n in range(1, 60, 5 if SANITIZED else 2):
             result, _ = again(place, fail=f"driver=800@{n}")
             expect(result.code in CLEAN, f"code 800 at call {n}", result)
         for code in (1, 2, 214, 719, 800, 999):
-            for n in some(min(report["driver_calls"], 3000), 12):
+            for n in some(min(report["driver_calls"], 3000), 6):
                 result, _ = again(place, fail=f"driver={code}@{n}")
                 expect(result.code in CLEAN, f"code {code} at call {n}", result)
         for code in (3, 7, 14, 15):
-            for n in some(60, 6):
+            for n in some(60, 4):
                 result, _ = again(place, fail=f"lt={code}@{n}")
                 expect(result.code in CLEAN, f"cuBLASLt {code} at call {n}", result)
 

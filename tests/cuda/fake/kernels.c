@@ -149,7 +149,7 @@ static void use_gather(use *u, const kernel_gather_args *a)
     touch(u, a->out, bytes, true);
     if (u->count > 0)
         u->range[0].traffic = (uint64_t)bytes;
-    u->values = bytes / 16;
+    u->values = (double)a->table_rows * a->row_bytes / 16; /* all of it would be worked out */
 }
 
 static void use_check(use *u, const kernel_check_args *a)

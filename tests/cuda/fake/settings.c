@@ -65,7 +65,7 @@ static const fake_settings DEFAULTS = {
     .ecc = 1,
     .persistence = 1,
     .checked = 32,
-    .real = 60000,
+    .real = 20000,
 };
 
 #define NUMBER(key)                                                                                \
