@@ -65,7 +65,9 @@ typedef struct session {
     double watch_best_s; /* fastest pass of the stream that notices company */
     llmperf_watch_log watch_log;
     llmperf_status failure; /* the last of those that were passed over */
-    llmperf_notes skipped;
+    llmperf_notes skipped;  /* the first of each reason ... */
+    char skipped_why[LLMPERF_NOTES_MAX][LLMPERF_TEXT_MAX];
+    int skipped_more[LLMPERF_NOTES_MAX]; /* ... and how many others share it */
     bool terminal;
     bool hw_measured;           /* no datasheet: peaks are those measured */
     char why[LLMPERF_TEXT_MAX]; /* there is none */
@@ -301,6 +303,21 @@ static void tell_done(const session *s, int index, int done, const llmperf_measu
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
+/* One line for each reason: a format that a library has not fails at every shape. */
+static void note_skipped(session *s, const char *probe, const char *why)
+{
+    llmperf_notes *notes = &s->skipped;
+    for (int i = 0; i < notes->count; i++)
+        if (strcmp(s->skipped_why[i], why) == 0) {
+            s->skipped_more[i]++;
+            return;
+        }
+    int at = notes->count;
+    llmperf_note(notes, "%s: %s", probe, why);
+    if (notes->count > at)
+        snprintf(s->skipped_why[at], LLMPERF_TEXT_MAX, "%.*s", LLMPERF_TEXT_MAX - 1, why);
+}
+
 /* Measures one probe and keeps the sample. What the device cannot do is passed over and said. */
 static llmperf_status measure_one(session *s, int index, int done, double limit_s,
                                   llmperf_error *error)
@@ -318,7 +335,7 @@ static llmperf_status measure_one(session *s, int index, int done, double limit_
     if (status == LLMPERF_E_UNSUPPORTED || status == LLMPERF_E_MEMORY) {
         char text[LLMPERF_PROBE_TEXT_MAX];
         llmperf_probe_describe(probe, text, sizeof text);
-        llmperf_note(&s->skipped, "%s: %s", text, one.text);
+        note_skipped(s, text, one.text);
         s->failed++;
         s->failure = status;
         return LLMPERF_OK;
@@ -717,8 +734,12 @@ static void print_notes(const session *s, const peaks *p, const llmperf_hw *hw)
         printf("  - %s\n", s->device.device.notes.text[i]);
     for (int i = 0; i < s->plan.skipped.count; i++)
         printf("  - left out: %s\n", s->plan.skipped.text[i]);
-    for (int i = 0; i < s->skipped.count; i++)
-        printf("  - not possible: %s\n", s->skipped.text[i]);
+    for (int i = 0; i < s->skipped.count; i++) {
+        printf("  - not possible: %s", s->skipped.text[i]);
+        if (s->skipped_more[i] > 0)
+            printf(" (and %d more)", s->skipped_more[i]);
+        putchar('\n');
+    }
 }
 
 static void batch_text(const llmperf_crossing *crossing, char *buffer, size_t size)

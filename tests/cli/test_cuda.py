@@ -197,7 +197,7 @@ def _():
 
 def check_rates(samples, settings, formats):
     for dtype in formats:
-        rate = settings.get(dtype, RATE[dtype])
+        rate = settings.get(dtype) or RATE[dtype]
         close(best(samples, dtype, "cublaslt-best"), rate, f"{dtype}, fastest", relative=0.03)
         close(best(samples, dtype, "cublaslt"), rate * FIRST, f"{dtype}, first", relative=0.03)
     for found in streams(samples):
@@ -246,6 +246,27 @@ def _():
         check_rates(rows(place / "s.csv"), settings, [k for k in settings if k in RATE])
         contains(result.out, "compute capability 8.0; 8.9 is needed")
         contains(result.out, "a100")
+
+
+@case("a B200: nvfp4 with its block scales; what the library has not is one line for all its shapes")
+def _():
+    settings = {"nvfp4": 6e15, "fp8": 3.2e15, "bf16": 1.6e15, "fp16": 1.6e15, "bandwidth": 6.9e12}
+    with folder() as place:
+        result, _ = on(QUICK + ["-o", place / "c.yaml", "--samples", place / "s.csv"],
+                       "name=NVIDIA B200,capability=10.0,sms=148,memory=190e9,l2=126e6,fp4=6e15,"
+                       "fp8=3.2e15,bf16=1.6e15,fp16=1.6e15,fp32=0,tf32=0,int8=0,bandwidth=6.9e12,"
+                       "l2_bandwidth=14e12")
+        check_rates(rows(place / "s.csv"), settings, ("nvfp4", "fp8", "bf16", "fp16"))
+        contains(result.out, "b200")
+        lines = [line for line in result.out.splitlines() if "not possible" in line]
+        equal(len(lines), 2, "the count, and one reason")
+        contains(lines[1], "more)")
+
+
+@case("a device that is closed to computing: one line, exit code 7")
+def _():
+    result, _ = on(QUICK + ["-o", "/dev/null"], "compute_mode=2", code=7)
+    one_line(result, "DEVICE_UNAVAILABLE")
 
 
 @case("a full run on a noisy machine with outliers still finds the peaks")

@@ -418,11 +418,14 @@ typedef struct waiting {
 _Static_assert(sizeof(waiting) <= sizeof((fake_work *)0)->payload.bytes,
                "a product fits into a stream's entry");
 
+/* fp4: block scales, a byte for 16 values, come along. */
 static fake_range range_of(const fake_matrix *m, bool written)
 {
+    uint64_t bytes = (fake_matrix_span(m) * fake_bits(m->type) + 7) / 8;
     return (fake_range){.address = m->address,
-                        .bytes = (fake_matrix_span(m) * fake_bits(m->type) + 7) / 8,
-                        .written = written};
+                        .bytes = bytes,
+                        .written = written,
+                        .traffic = m->type == LT_R_4F_E2M1 ? bytes + bytes / 8 : 0};
 }
 
 static double run(const fake_work *work)
