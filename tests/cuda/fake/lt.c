@@ -384,7 +384,7 @@ int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_desc desc, lt_layout a, 
                                    lt_heuristic *results, int *found)
 {
     ENTER(cublasLtMatmulAlgoGetHeuristic);
-    fake_rate rate;
+    fake_rate rate = FAKE_FP32;
     if (!handle || !preference || wanted < 1)
         return fake_misuse(LT_INVALID_VALUE, "cublasLtMatmulAlgoGetHeuristic: %d wanted", wanted);
     *found = 0;
@@ -516,7 +516,7 @@ int cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, const void
                    const lt_algo *algo, void *workspace, size_t workspace_bytes, cu_stream stream)
 {
     ENTER(cublasLtMatmul);
-    fake_rate rate;
+    fake_rate rate = FAKE_FP32;
     waiting w = {0};
     int code = check(desc, a_layout, b_layout, c_layout, d_layout, &rate);
     if (code)
