@@ -458,7 +458,7 @@ static const char *short_metric(llmperf_metric metric)
     return "?";
 }
 
-/* "llama-3-8b fp16 b 16 1024+128 tp 2 TTFT" */
+/* "llama-3-8b fp16 b 16 1024+128 tp 2 TTFT"; c 16 = requests in flight */
 static void label_of(const llmperf_run *run, char *buffer, size_t size)
 {
     char depth[40] = "", tp[24] = "";
@@ -466,8 +466,9 @@ static void label_of(const llmperf_run *run, char *buffer, size_t size)
         snprintf(depth, sizeof depth, "%.0f:", run->depth);
     if (run->tp > 1)
         snprintf(tp, sizeof tp, " tp %lld", (long long)run->tp);
-    snprintf(buffer, size, "%.40s%s%.12s b %lld %s%.0f+%.0f%s %s", run->model[0] ? run->model : "?",
-             run->weight_dtype[0] ? " " : "", run->weight_dtype, (long long)run->batch, depth,
+    snprintf(buffer, size, "%.40s%s%.12s %c %lld %s%.0f+%.0f%s %s",
+             run->model[0] ? run->model : "?", run->weight_dtype[0] ? " " : "", run->weight_dtype,
+             run->kind == LLMPERF_RUN_SERVING ? 'c' : 'b', (long long)run->batch, depth,
              run->prompt, run->generate, tp, short_metric(run->metric));
 }
 

@@ -143,9 +143,11 @@ static llmperf_status weights(const llmperf_run *run, llmperf_model *model,
     lower(run->weight_dtype, word);
     if (!word[0])
         return LLMPERF_OK;
+    bool exact = strncmp(model->scheme, "gguf", 4) == 0; /* read from the file, tensor by tensor */
     if (file_format(word, &dtype, &bits))
-        return quantise(model, dtype == LLMPERF_DTYPE_Q8_0 ? "q8_0" : "q4_0", dtype, bits, true,
-                        error);
+        return exact ? LLMPERF_OK
+                     : quantise(model, dtype == LLMPERF_DTYPE_Q8_0 ? "q8_0" : "q4_0", dtype, bits,
+                                true, error);
     dtype = llmperf_dtype_parse(word);
     if (is_plain(dtype)) {
         workload->weight_dtype = dtype;

@@ -394,6 +394,19 @@ Test(run_formats, takes_the_words_of_engines)
     }
 }
 
+/* A GGUF file tells the bits of each tensor: the name of its mixture says less. */
+Test(run_formats, leaves_a_file_of_llama_cpp_as_it_was_read)
+{
+    llmperf_model *model = shipped("llama-3.1-8b");
+    llmperf_workload w = {0};
+    const llmperf_run run = {.weight_dtype = "q4_k_m"};
+    snprintf(model->scheme, sizeof model->scheme, "gguf Q4_K_M");
+    model->weight_bits[LLMPERF_WEIGHT_HEAD] = 6.5625;
+    cr_assert_eq(llmperf_run_formats(&run, model, &w, NULL), LLMPERF_OK);
+    check_near(model->weight_bits[LLMPERF_WEIGHT_HEAD], 6.5625);
+    free(model);
+}
+
 Test(run_formats, refuses_what_it_does_not_know)
 {
     llmperf_model *model = shipped("llama-3.1-8b");
