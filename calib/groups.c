@@ -104,6 +104,7 @@ static llmperf_calib_key key_of(const llmperf_sample *s, const llmperf_hw *hw,
     llmperf_calib_key key = {
         .kind = op.kind, .regime = op.regime, .dtype = op.dtype, .stored = s->stored};
     key.experts = s->kind == LLMPERF_SAMPLE_MOE;
+    key.block = s->block && !key.experts; /* expert kernels are named one by one */
     if (op.kind == LLMPERF_KIND_GEMM && o->gemv_apart && op.m == 1 && !s->stored && !key.experts)
         key.gemv = 1;
     if (op.kind == LLMPERF_KIND_COLLECTIVE) {
@@ -136,23 +137,10 @@ static bool has_word(const char *const *words, const char *word)
     return false;
 }
 
-/* "sglang", "sglang fp8_block". */
-static void library_of(const llmperf_samples *all, const llmperf_sample *s, char *buffer,
-                       size_t size)
-{
-    const char *name = all->name[s->library];
-    if (s->block && s->kind != LLMPERF_SAMPLE_MOE) /* expert kernels are named one by one */
-        snprintf(buffer, size, "%.30s%s%s_block", name, name[0] ? " " : "",
-                 llmperf_dtype_name((llmperf_dtype)s->op.dtype));
-    else
-        snprintf(buffer, size, "%.47s", name);
-}
-
 static bool is_wanted(const llmperf_samples *all, const llmperf_sample *s,
                       const llmperf_fit_options *o)
 {
-    char library[48];
-    library_of(all, s, library, sizeof library);
+    const char *library = all->name[s->library];
     bool dtype = has_word(o->dtypes, llmperf_dtype_name((llmperf_dtype)s->op.dtype)) ||
                  (s->stored && o->dtypes &&
                   has_word(o->dtypes, llmperf_dtype_name((llmperf_dtype)s->stored)));
@@ -258,7 +246,7 @@ static void grouping_free(grouping *g)
 static group *group_for(grouping *g, const llmperf_sample *s)
 {
     char library[48];
-    library_of(g->all, s, library, sizeof library);
+    snprintf(library, sizeof library, "%.47s", g->all->name[s->library]);
     llmperf_calib_key key = key_of(s, g->hw, &g->options);
     for (int i = g->count - 1; i >= 0; i--)
         if (llmperf_calib_same_key(&g->group[i].key, &key) &&

@@ -18,9 +18,10 @@ static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device
 static const char *const CONDITION_KEYS[] = {"clock_hz",  "power_w",   "stream_bytes_per_s",
                                              "throttled", "contended", NULL};
 static const char *const FIT_KEYS[] = {
-    "kind",       "regime",   "dtype",       "stored",  "gemv",       "experts", "heads",
-    "collective", "devices",  "library",     "version", "parameters", "fitted",  "standard_error",
-    "covariance", "residual", "correlation", "remarks", "quality",    "range",   NULL};
+    "kind",       "regime",  "dtype",          "stored",     "gemv",     "experts",
+    "block",      "heads",   "collective",     "devices",    "library",  "version",
+    "parameters", "fitted",  "standard_error", "covariance", "residual", "correlation",
+    "remarks",    "quality", "range",          NULL};
 static const char *const RANGE_KEYS[] = {"flop", "bytes", "time_s", NULL};
 static const char *const COLLECTIVES[] = {"", "all_reduce", "all_gather", NULL};
 static const char *const HEADS[] = {"", "single", "grouped", "wide", NULL};
@@ -111,7 +112,7 @@ static void read_key_word(doc_reader *r, doc_node *map, const char *key, const c
 
 static void read_key(doc_reader *r, doc_node *map, llmperf_calib_key *key)
 {
-    bool gemv = false, experts = false;
+    bool gemv = false, experts = false, block = false;
     if (!doc_get(map, "kind"))
         reader_done(
             r, doc_fail(r->document, map, r->error,
@@ -126,6 +127,8 @@ static void read_key(doc_reader *r, doc_node *map, llmperf_calib_key *key)
     key->gemv = gemv;
     reader_bool(r, map, "experts", &experts);
     key->experts = experts;
+    reader_bool(r, map, "block", &block);
+    key->block = block;
     read_key_word(r, map, "heads", heads_word, LLMPERF_HEADS_COUNT, &key->heads);
     reader_count(r, map, "devices", &key->devices);
 }

@@ -104,6 +104,13 @@ llmperf_head_group llmperf_head_group_of(const llmperf_op *op)
                        : LLMPERF_HEADS_SINGLE;
 }
 
+/* 8-bit weights with fp32 scales per block, of 128 x 128 down to 1 x 128: told by the bytes. */
+static bool has_block_scales(const llmperf_op *op)
+{
+    double bits = stored_bits(op);
+    return op->kind == LLMPERF_KIND_GEMM && bits > 8.0005 && bits < 8.3;
+}
+
 /* What the plain entry of an operator comes to beside its variants. */
 static const double PLAIN = 0.5;
 
@@ -121,6 +128,8 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
         return -1; /* compared with the GEMM, see llmperf_time_op() */
     if (key->experts && !llmperf_op_is_experts(op))
         return -1;
+    if (key->block && !has_block_scales(op))
+        return -1;
     if (key->stored) {
         double bits = llmperf_dtype_bits((llmperf_dtype)key->stored);
         if (!(bits > 0 && fabs(stored_bits(op) / bits - 1) < 0.01))
@@ -129,7 +138,7 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
     double own_heads = key->heads == LLMPERF_HEADS_ANY           ? PLAIN
                        : key->heads == llmperf_head_group_of(op) ? 1
                                                                  : 0; /* borrowed */
-    return 4 * key->experts + (key->stored ? 2 : 0) + own_heads;
+    return 4 * key->experts + (key->stored ? 2 : 0) + key->block + own_heads;
 }
 
 /* The entry of one dtype of arithmetic, or CALIB_NO_ENTRY. */
@@ -564,13 +573,14 @@ bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key 
 {
     return a->kind == b->kind && a->regime == b->regime && a->dtype == b->dtype &&
            a->stored == b->stored && a->gemv == b->gemv && a->experts == b->experts &&
-           a->collective == b->collective && a->heads == b->heads && a->devices == b->devices;
+           a->block == b->block && a->collective == b->collective && a->heads == b->heads &&
+           a->devices == b->devices;
 }
 
 static bool is_variant(const llmperf_calib_key *key)
 {
-    return key->stored || key->gemv || key->experts || key->collective || key->heads ||
-           key->devices;
+    return key->stored || key->gemv || key->experts || key->block || key->collective ||
+           key->heads || key->devices;
 }
 
 /* Why a key means nothing; NULL = it is fine. */
@@ -592,6 +602,8 @@ static const char *wrong_key(const llmperf_calib_key *key)
         return "stored equals dtype";
     if (key->gemv && (!gemm || key->stored || key->experts))
         return "gemv belongs to gemm without stored and experts";
+    if (key->block && (!gemm || key->stored || key->gemv || key->experts))
+        return "block belongs to gemm without stored, gemv and experts";
     if (key->experts && !gemm)
         return "experts belongs to gemm alone";
     if (key->heads && !attention)
@@ -697,7 +709,9 @@ char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t 
              !key->stored                          ? ""
              : key->kind == LLMPERF_KIND_ATTENTION ? ", KV "
                                                    : ", weights ",
-             key->stored ? llmperf_dtype_name((llmperf_dtype)key->stored) : "",
+             key->stored  ? llmperf_dtype_name((llmperf_dtype)key->stored)
+             : key->block ? ", block scales"
+                          : "",
              HEADS[key->heads < LLMPERF_HEADS_COUNT ? key->heads : 0]);
     return buffer;
 }

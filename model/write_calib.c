@@ -22,6 +22,8 @@ static void put_key(FILE *out, const llmperf_calib_key *key)
         fprintf(out, "    stored: %s\n", llmperf_dtype_name((llmperf_dtype)key->stored));
     if (key->gemv)
         fputs("    gemv: true\n", out);
+    if (key->block)
+        fputs("    block: true\n", out);
     if (key->experts)
         fputs("    experts: true\n", out);
     if (key->heads)

@@ -77,6 +77,7 @@ typedef struct llmperf_calib_key {
     uint8_t stored;  /* weights (gemm) or KV cache (attention) held in another dtype; NONE = no */
     uint8_t gemv;    /* 1 = the product with one row, apart from the other GEMMs */
     uint8_t experts; /* 1 = the grouped products of a mixture of experts */
+    uint8_t block;   /* 1 = products of 8-bit weights with scales per block: kernels of their own */
     uint8_t collective; /* llmperf_collective; NONE = any */
     uint8_t heads;      /* llmperf_head_group of attention; ANY = all */
     int64_t devices;    /* of a collective; 0 = any */

@@ -22,7 +22,7 @@ typedef struct llmperf_fit_options {
     bool gemv_apart; /* products with one row get a fit of their own */
     bool windowed;   /* fit sliding-window shapes together with the others */
     /* words that a sample must match; NULL-terminated; NULL = all */
-    const char *const *libraries; /* "vllm", "sglang fp8_block"; "-" = none is said */
+    const char *const *libraries; /* "vllm", "sglang"; "-" = none is said */
     const char *const *dtypes;    /* of the arithmetic, or the stored one */
     const char *const *kinds;     /* words of the column `op` */
 } llmperf_fit_options;

@@ -745,3 +745,89 @@ Test(time, names_of_bounds_and_parameters)
             cr_expect_str_neq(llmperf_param_name((llmperf_param)i),
                               llmperf_param_name((llmperf_param)j));
 }
+
+/* ---- which variant times an operator ---------------------------------------------------------------- */
+
+static void add_variant(llmperf_calib *calib, llmperf_calib_key key)
+{
+    llmperf_error error = {0};
+    llmperf_calib_entry entry = llmperf_calib_ideal((llmperf_op_kind)key.kind);
+    entry.key = key;
+    cr_assert(llmperf_calib_add(calib, &entry, &error) == LLMPERF_OK, "%s", error.text);
+}
+
+Test(time_op, experts_and_block_scales_have_fits_of_their_own)
+{
+    static llmperf_calib calib;
+    llmperf_calib_key gemm = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_FP8};
+    llmperf_calib_key block = gemm, experts = gemm;
+    block.block = experts.experts = 1;
+    llmperf_calib_init(&calib);
+    add_variant(&calib, gemm);
+    add_variant(&calib, block);
+    add_variant(&calib, experts);
+    llmperf_op op = {.id = LLMPERF_OP_MLP_DOWN,
+                     .kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_FP8,
+                     .m = 8,
+                     .n = 256,
+                     .k = 512};
+    op.flop = 2 * op.m * op.n * op.k;
+    op.weight_bytes = op.n * op.k;
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 0);
+    op.weight_bytes = op.n * op.k * (1 + 4.0 / (128 * 128)); /* fp32 per 128 x 128 */
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 1);
+    op.id = LLMPERF_OP_MOE_DOWN; /* four active experts of that shape */
+    op.flop *= 4;
+    op.weight_bytes *= 4;
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 2);
+}
+
+Test(time_op, decode_attention_by_query_heads_per_kv_head)
+{
+    static llmperf_calib calib;
+    llmperf_calib_key key = {.kind = LLMPERF_KIND_ATTENTION,
+                             .regime = LLMPERF_REGIME_DECODE,
+                             .dtype = LLMPERF_DTYPE_BF16};
+    llmperf_op op = {.id = LLMPERF_OP_ATTN_CORE,
+                     .kind = LLMPERF_KIND_ATTENTION,
+                     .regime = LLMPERF_REGIME_DECODE,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .sequences = 1,
+                     .query_tokens = 1,
+                     .heads = 8,
+                     .kv_heads = 8,
+                     .head_dim = 128,
+                     .value_dim = 128};
+    llmperf_calib_init(&calib);
+    key.heads = LLMPERF_HEADS_SINGLE;
+    add_variant(&calib, key);
+    key.heads = LLMPERF_HEADS_GROUPED;
+    add_variant(&calib, key);
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 0);
+    op.kv_heads = 2;
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
+    op.heads = 66; /* 33 a KV head: no fit of its own, another class's stands in */
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) != LLMPERF_CALIB_NO_ENTRY);
+    key.heads = LLMPERF_HEADS_WIDE;
+    add_variant(&calib, key);
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
+    key.heads = LLMPERF_HEADS_ANY; /* the plain one is for what has none of its own */
+    add_variant(&calib, key);
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
+}
+
+Test(time_op, a_look_up_of_rows_takes_the_elementwise_fit)
+{
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    add_variant(&calib,
+                (llmperf_calib_key){.kind = LLMPERF_KIND_ELEMENTWISE, .dtype = LLMPERF_DTYPE_FP32});
+    llmperf_op op = {.id = LLMPERF_OP_EMBED,
+                     .kind = LLMPERF_KIND_GATHER,
+                     .dtype = LLMPERF_DTYPE_FP32,
+                     .bytes = 4096};
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 0);
+    op.kind = LLMPERF_KIND_SCAN;
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
+}
