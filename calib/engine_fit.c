@@ -382,6 +382,30 @@ static void digest_rows(const engine_rows *rows, char digest[32])
     snprintf(digest, 32, "fnv1a64:%016llx", (unsigned long long)hash);
 }
 
+static double seconds(const engine_row *row, double log_error)
+{
+    return isnan(log_error) ? 0 : exp(row->log_time + log_error);
+}
+
+static void tell_rows(const engine_fitter *f, const llmperf_engine_fit_options *options)
+{
+    for (int64_t i = 0; options->row && i < f->rows->row_count; i++) {
+        const engine_row *row = &f->rows->row[i];
+        const llmperf_engine_part *part = &f->final[row->part];
+        bool others = gather(f, row->part, row->model) > 0;
+        const llmperf_engine_fit_row told = {.run = row->run,
+                                             .hw = f->rows->part[row->part].name,
+                                             .measured_s = exp(row->log_time),
+                                             .roofline_s = row->roofline_s,
+                                             .fitted_s = seconds(row, row->fitted),
+                                             .unseen_s = others ? seconds(row, row->unseen) : 0,
+                                             .unseen_part_s = seconds(row, row->unseen_part),
+                                             .residual = row->prefill ? part->prefill_residual
+                                                                      : part->decode_residual};
+        options->row(&told, options->context);
+    }
+}
+
 static int by_name(const void *a, const void *b)
 {
     const llmperf_engine_part *x = a, *y = b;
@@ -433,10 +457,11 @@ static void drop_empty_parts(engine_rows *rows)
     rows->part_count = kept;
 }
 
-static llmperf_status fit_rows(engine_rows *rows, bool quick, llmperf_engine *engine,
-                               llmperf_error *error)
+static llmperf_status fit_rows(engine_rows *rows, const llmperf_engine_fit_options *options,
+                               llmperf_engine *engine, llmperf_error *error)
 {
     llmperf_status status = LLMPERF_OK;
+    bool quick = options->quick;
     drop_empty_parts(rows);
     const size_t parts = (size_t)rows->part_count;
     engine_fitter f = {.rows = rows,
@@ -458,6 +483,7 @@ static llmperf_status fit_rows(engine_rows *rows, bool quick, llmperf_engine *en
     if (!quick)
         leave_parts_out(&f);
     finish(&f, quick, engine);
+    tell_rows(&f, options);
 out:
     free(f.first);
     free(f.final);
@@ -479,7 +505,7 @@ llmperf_status llmperf_fit_engine(const llmperf_runs *runs, const llmperf_spec_p
     }
     status = engine_rows_build(runs, paths, options, rows, engine->name, error);
     if (status == LLMPERF_OK)
-        status = fit_rows(rows, options->quick, engine, error);
+        status = fit_rows(rows, options, engine, error);
     if (status == LLMPERF_OK)
         *ret_engine = *engine;
 out:

@@ -16,7 +16,7 @@ enum { WORDS_MAX = 64, BAD_ROWS_SHOWN = 20 };
 typedef struct fit_arguments {
     common_arguments common;
     const char *hw, *map, *library, *dtype, *op, *test, *complete, *name, *date;
-    const char *engine, *alias, *source, *licence;
+    const char *engine, *alias, *source, *licence, *residuals;
     bool plain, gemv_apart, windowed, parameters, quick;
     int64_t points;
 } fit_arguments;
@@ -54,6 +54,11 @@ static const option OPTIONS[] = {
                .default_text = "those of the shipped profile", .group = "Runs"),
     OPTION_ROW(fit_arguments, quick, FLAG, "quick", 0, NULL,
                "do not leave models and parts out to find the residuals", .group = "Runs"),
+    OPTION_ROW(
+        fit_arguments, residuals, TEXT, "residuals", 0, "FILE",
+        "write each row with its predictions, by fits that did not see its model or its part "
+        "too, as CSV",
+        .group = "Runs"),
     OPTION_ROW(fit_arguments, source, TEXT, "source", 0, "TEXT",
                "where the runs come from, for the profile", .default_text = "none",
                .group = "Runs"),
@@ -327,6 +332,7 @@ static llmperf_status fit_runs(const fit_arguments *a, const char *const *paths,
                                          .engine = a->engine,
                                          .source = a->source,
                                          .licence = a->licence,
+                                         .residuals = a->residuals,
                                          .date = a->date,
                                          .aliases = list_of(&w[5]),
                                          .map = list_of(&w[0]),

@@ -2,7 +2,7 @@
 /* llmperf fit RUNS.csv...: an engine profile from measurements of whole engines. */
 #include "fit_engine.h"
 
-#include <math.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,9 @@
 
 enum { REASONS_MAX = 24 };
 
-/* Why rows were left out, and how often. */
+/* Why rows were left out, and how often; where the others go. */
 typedef struct reasons {
+    FILE *residuals; /* CSV; NULL = not asked for */
     int count;
     struct {
         char why[LLMPERF_TEXT_MAX], first[LLMPERF_NAME_MAX + 32];
@@ -49,6 +50,37 @@ static void left_out(const llmperf_run *run, const char *why, void *context)
     snprintf(line, sizeof line, "%.*s", (int)strcspn(why, "\n"), why);
     if (run->metric != LLMPERF_METRIC_MEMORY)
         count_reason(context, run->file, run->line, line);
+}
+
+static void put_cell(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++)
+        if (*text != '"' && (unsigned char)*text >= 0x20)
+            fputc(*text, out);
+    fputs("\",", out);
+}
+
+static void put_row(const llmperf_engine_fit_row *row, void *context)
+{
+    const reasons *r = context;
+    const llmperf_run *run = row->run;
+    char text[LLMPERF_DOUBLE_TEXT_MAX];
+    const double values[] = {row->measured_s, row->roofline_s,    row->fitted_s,
+                             row->unseen_s,   row->unseen_part_s, row->residual};
+    if (!r->residuals)
+        return;
+    put_cell(r->residuals, run->file);
+    fprintf(r->residuals, "%lld,", (long long)run->line);
+    put_cell(r->residuals, run->engine);
+    put_cell(r->residuals, row->hw);
+    put_cell(r->residuals, run->model);
+    put_cell(r->residuals, llmperf_metric_name(run->metric));
+    fprintf(r->residuals, "%s,%lld", run->kind == LLMPERF_RUN_SERVING ? "serving" : "static",
+            (long long)run->batch);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        fprintf(r->residuals, ",%s", values[i] > 0 ? llmperf_format_double(values[i], text) : "");
+    fputc('\n', r->residuals);
 }
 
 static void print_reasons(const reasons *r)
@@ -164,6 +196,26 @@ static llmperf_status write_engine(const fit_engine_arguments *a, const llmperf_
     return status == LLMPERF_OK ? closed : status;
 }
 
+static llmperf_status open_residuals(const char *path, FILE **ret_file, llmperf_error *error)
+{
+    *ret_file = fopen(path, "w");
+    if (!*ret_file)
+        return llmperf_fail(error, LLMPERF_E_IO, "cannot create '%s': %s", path, strerror(errno));
+    fputs(
+        "file,line,engine,hardware,model,metric,kind,batch,measured_s,roofline_s,fitted_s,unseen_s,"
+        "unseen_part_s,residual\n",
+        *ret_file);
+    return LLMPERF_OK;
+}
+
+static llmperf_status close_residuals(FILE *file, const char *path, llmperf_error *error)
+{
+    bool written = fflush(file) == 0 && !ferror(file);
+    if (fclose(file) == 0 && written)
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_IO, "cannot write '%s'", path);
+}
+
 llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *paths,
                               llmperf_error *error)
 {
@@ -172,7 +224,8 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     static reasons why;
     llmperf_spec_paths specs;
     llmperf_runs runs = {0};
-    llmperf_engine_fit_options options = {.quick = a->quick, .visit = left_out, .context = &why};
+    llmperf_engine_fit_options options = {
+        .quick = a->quick, .visit = left_out, .row = put_row, .context = &why};
     const llmperf_runs_options reading = {.map = a->map, .visit = bad_row, .context = &why};
     const char *aliases[LLMPERF_ALIASES_MAX + 1] = {0};
     llmperf_status status = LLMPERF_OK;
@@ -184,9 +237,15 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     }
     for (int i = 0; paths[i] && status == LLMPERF_OK; i++)
         status = llmperf_runs_read(&runs, paths[i], &reading, error);
+    if (status == LLMPERF_OK && a->residuals)
+        status = open_residuals(a->residuals, &why.residuals, error);
     if (status == LLMPERF_OK)
         status = llmperf_fit_engine(&runs, &specs, &options, &engine, error);
     llmperf_runs_free(&runs);
+    if (why.residuals) {
+        llmperf_status closed = close_residuals(why.residuals, a->residuals, error);
+        status = status == LLMPERF_OK ? closed : status;
+    }
     print_reasons(&why);
     if (status != LLMPERF_OK)
         return status;

@@ -7,7 +7,7 @@
 
 typedef struct fit_engine_arguments {
     const common_arguments *common;
-    const char *hw, *engine, *source, *licence, *date;
+    const char *hw, *engine, *source, *licence, *date, *residuals;
     const char *const *aliases; /* NULL-terminated; may be NULL */
     const char *const *map;     /* "their=ours"; may be NULL */
     bool quick, parameters;

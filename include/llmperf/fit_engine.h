@@ -13,6 +13,17 @@
 extern "C" {
 #endif
 
+/* One row of the fit, in seconds; 0 = not known (no other model, no other part). */
+typedef struct llmperf_engine_fit_row {
+    const llmperf_run *run;
+    const char *hw; /* name of the part */
+    double measured_s, roofline_s;
+    double fitted_s;
+    double unseen_s;      /* by a fit without this model */
+    double unseen_part_s; /* by the other parts alone */
+    double residual;      /* standard deviation of log(time) that its interval has */
+} llmperf_engine_fit_row;
+
 /* Zero means default. */
 typedef struct llmperf_engine_fit_options {
     const char *engine; /* rows of this engine alone; NULL = all rows, which must be of one */
@@ -24,6 +35,7 @@ typedef struct llmperf_engine_fit_options {
     bool quick; /* without leaving models and parts out: residuals of the fit alone */
     /* told of each row that is left out; may be NULL */
     void (*visit)(const llmperf_run *run, const char *why, void *context);
+    void (*row)(const llmperf_engine_fit_row *row, void *context); /* told of each row; or NULL */
     void *context;
 } llmperf_engine_fit_options;
 

@@ -175,6 +175,23 @@ def _():
                   run_json([*ask, "tensorrt-llm"])["tpot_s"]["value"], relative=0.05)
 
 
+@case("--residuals writes each row with what fits without its model or part say")
+def _():
+    with folder() as here:
+        runs, rows = here / "runs.csv", here / "rows.csv"
+        runs.write_text(made_runs("mine", "tensorrt-llm"))
+        run(["fit", runs, "--residuals", rows], code=0)
+        told = list(csv.DictReader(rows.read_text().splitlines()))
+        equal(len(told), 9)
+        for i, row in enumerate(told):
+            equal((row["file"], int(row["line"]), row["engine"], row["hardware"], row["kind"]),
+                  ("runs.csv", i + 2, "mine", "a100-sxm-80gb", "static"))
+            close(float(row["fitted_s"]), float(row["measured_s"]), relative=0.1)
+            expect(float(row["measured_s"]) > float(row["roofline_s"]), row)
+            expect(row["unseen_s"] and not row["unseen_part_s"], row)
+        run(["fit", runs, "--residuals", here / "no" / "rows.csv"], code=4)
+
+
 @case("fit on runs of two engines asks for one; nothing is written")
 def _():
     with folder() as here:
