@@ -593,6 +593,15 @@ static void widen(llmperf_calib_entry *entry)
             entry->covariance[a][b] *= effect;
 }
 
+/* A memory whose speed changes is an efficiency that is known the less. */
+static void allow_for_memory(llmperf_calib_entry *entry, double spread)
+{
+    const llmperf_param memory = LLMPERF_PARAM_MEMORY;
+    double off = entry->param[memory] * spread;
+    if (entry->fitted & 1u << memory)
+        entry->covariance[memory][memory] += off * off;
+}
+
 static int fold_count(const fit_row *row, int64_t count, int most)
 {
     uint64_t seen[64];
@@ -662,6 +671,7 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
         repeats twice = repeats_of(own);
         widen(&one->entry);
         allow_for_other_runs(&one->entry, &twice, &g->repeats);
+        allow_for_memory(&one->entry, g->options.memory_spread);
     }
     if (one->status == LLMPERF_OK && !(one->entry.residual <= MOST_RESIDUAL)) {
         one->status = LLMPERF_E_FIT;

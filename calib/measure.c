@@ -202,20 +202,34 @@ static llmperf_status watch(sampler *s, unsigned *flags, llmperf_error *error)
         best_s = fmin(best_s, seconds[i]);
     if (!(*o->watch_best_s > 0) || best_s < *o->watch_best_s)
         *o->watch_best_s = best_s;
+    bool alone = best_s <= *o->watch_best_s * (1 + o->watch_frac);
+    if (!alone)
+        *flags |= LLMPERF_SAMPLE_CONTENDED;
     if (o->watch_log && best_s > 0) {
         o->watch_log->sum_log_s += log(best_s);
+        o->watch_log->sum_square += log(best_s) * log(best_s);
         o->watch_log->count++;
+        o->watch_log->alone_sum_log_s += alone ? log(best_s) : 0;
+        o->watch_log->alone_count += alone;
     }
-    if (best_s > *o->watch_best_s * (1 + o->watch_frac))
-        *flags |= LLMPERF_SAMPLE_CONTENDED;
     return LLMPERF_OK;
 }
 
-double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch)
+double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch, bool alone)
 {
-    if (log->count < 1)
+    int64_t count = alone ? log->alone_count : log->count;
+    double sum = alone ? log->alone_sum_log_s : log->sum_log_s;
+    return count < 1 ? 0 : llmperf_probe_bytes(watch) / exp(sum / (double)count);
+}
+
+double llmperf_watch_spread(const llmperf_watch_log *log)
+{
+    if (log->alone_count < 1 || log->count < 1)
         return 0;
-    return llmperf_probe_bytes(watch) / exp(log->sum_log_s / (double)log->count);
+    double count = (double)log->count, mean = log->sum_log_s / count;
+    double alone = log->alone_sum_log_s / (double)log->alone_count;
+    double variance = fmax(0, log->sum_square / count - mean * mean);
+    return sqrt(variance + (mean - alone) * (mean - alone));
 }
 
 /* How many repetitions next: a half more than there are, as far as the time allows. */

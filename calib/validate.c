@@ -67,7 +67,7 @@ static double memory_moved(const validation *v, const llmperf_watch_log *before)
         return 0;
     const llmperf_watch_log meanwhile = {.sum_log_s = o->watch_log->sum_log_s - before->sum_log_s,
                                          .count = o->watch_log->count - before->count};
-    return llmperf_watch_rate(&meanwhile, o->watch) / v->c->calib->stream_bytes_per_s;
+    return llmperf_watch_rate(&meanwhile, o->watch, false) / v->c->calib->stream_bytes_per_s;
 }
 
 /* The whole step once more, as a memory of today's speed would have it. */
@@ -135,9 +135,6 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
              (long long)w->batch);
     int count = llmperf_emit(c, &segment, 1, ops), skipped = 0;
     double measured_sum = 0, roofline_sum = 0;
-    llmperf_watch_log before = {0};
-    if (options && options->watch_log)
-        before = *options->watch_log;
     unsigned flags = 0;
     llmperf_op kept[LLMPERF_OPS_MAX];
     int kept_count = 0;
@@ -183,6 +180,9 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
     if (progress)
         progress("whole step", count, count + 1, context);
     llmperf_measurement whole;
+    llmperf_watch_log before = {0};
+    if (options && options->watch_log)
+        before = *options->watch_log;
     status = llmperf_measure_step(backend, handle, ops, count, options, &whole, error);
     if (status == LLMPERF_E_UNSUPPORTED)
         return skip_row(&v, "whole step", "the device runs no forward pass of this model");

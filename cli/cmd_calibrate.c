@@ -808,8 +808,10 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
     /* engines get the library's first choice; the fastest one is kept for comparison alone */
     const char *const libraries[] = {s->samples.name[s->library], s->samples.name[s->own_library],
                                      "nccl", NULL};
-    const llmperf_fit_options options = {.gemv_apart = strcmp(d->kind, "cpu") == 0,
-                                         .libraries = libraries};
+    const llmperf_fit_options options = {
+        .gemv_apart = strcmp(d->kind, "cpu") == 0,
+        .libraries = libraries,
+        .memory_spread = d->simulated ? 0 : llmperf_watch_spread(&s->watch_log)};
     llmperf_status status = llmperf_fit(&s->samples, hw, &options, fits, error);
     if (status == LLMPERF_OK)
         status = llmperf_fits_to_calib(fits, calib, error);
@@ -823,7 +825,8 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
     snprintf(calib->device, sizeof calib->device, "%s", d->name);
     snprintf(calib->backend, sizeof calib->backend, "%s", d->backend);
     date_text(calib->date, sizeof calib->date);
-    calib->stream_bytes_per_s = llmperf_watch_rate(&s->watch_log, &s->plan.watch);
+    /* what the fit stands on: disturbed samples are left out of it */
+    calib->stream_bytes_per_s = llmperf_watch_rate(&s->watch_log, &s->plan.watch, true);
     return LLMPERF_OK;
 }
 

@@ -81,8 +81,9 @@ static void note_memory(llmperf_comparison *comparison, const llmperf_calib *cal
     }
     llmperf_note(
         &comparison->notes,
-        "memory streams at %.3g GB/s now, at %.3g GB/s while the calibration was measured "
-        "(%+.0f %%): what is bound by it moves as much; the rows 'memory as now' allow for it",
+        "memory streams at %.3g GB/s now, at %.3g GB/s where the calibration was undisturbed "
+        "(%+.0f %%): what is bound by it moves as much; the rows 'memory as now' allow for "
+        "what it is around the whole step",
         bytes_per_s / 1e9, calib->stream_bytes_per_s / 1e9,
         100 * (bytes_per_s / calib->stream_bytes_per_s - 1));
 }
@@ -146,7 +147,7 @@ static llmperf_status run_batches(const validate_arguments *a, const llmperf_mod
                                                &options, say_progress, step, comparison, error);
     }
     if (status == LLMPERF_OK)
-        note_memory(comparison, calib, llmperf_watch_rate(&watch_log, &plan.watch));
+        note_memory(comparison, calib, llmperf_watch_rate(&watch_log, &plan.watch, false));
     llmperf_probe_plan_free(&plan);
     return status;
 }

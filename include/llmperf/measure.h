@@ -29,10 +29,12 @@ LLMPERF_API llmperf_status llmperf_backend_find(const char *name,
 
 /* ---- sampling (calib/measure.c) -------------------------------------------------------------- */
 
-/* What the stream that watches for company has found: one entry for each time it ran. */
+/* What the stream that watches for company has found each time it ran; `alone`: those times in which
+ * it was not slower than its best by watch_frac. */
 typedef struct llmperf_watch_log {
-    double sum_log_s; /* of log(seconds) */
-    int64_t count;
+    double sum_log_s, alone_sum_log_s; /* of log(seconds) */
+    double sum_square;                 /* of log(seconds) squared */
+    int64_t count, alone_count;
 } llmperf_watch_log;
 
 /* Zero means default. */
@@ -55,8 +57,14 @@ typedef struct llmperf_measure_options {
     llmperf_watch_log *watch_log; /* in and out: all of its times; NULL = not wanted */
 } llmperf_measure_options;
 
-/* Bytes per second of a stream that watched, its mean (of logarithms); 0 = it never ran. */
-LLMPERF_API double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch);
+/* Bytes per second of a stream that watched, its mean (of logarithms), of all times or of those
+ * without company; 0 = none. */
+LLMPERF_API double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch,
+                                      bool alone);
+
+/* By how much the stream's rate differs from moment to moment: root mean square of log(time / the
+ * mean of those without company); 0 = not known. */
+LLMPERF_API double llmperf_watch_spread(const llmperf_watch_log *log);
 
 /*
  * What a sequence of times says.

@@ -19,8 +19,8 @@ typedef void (*llmperf_validate_progress)(const char *what, int done, int total,
  * each operator, the sum of the operators, and the whole step. Operators that the device cannot run
  * are skipped with the reason; the sum then covers the others, and the whole step is skipped.
  * When options->watch and its log are set and the calibration says how fast its memory stream was,
- * the whole step is predicted once more with the bandwidth moved by what the stream has moved since:
- * a row of the group "whole step, memory as now".
+ * the whole step is predicted once more with the bandwidth moved by what the stream before and after
+ * the step has moved since: a row of the group "whole step, memory as now".
  * Errors: those of the device.
  */
 LLMPERF_API llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,

@@ -30,7 +30,9 @@ enum {
 
 static const double SHORT_S = 50e-6, INNER_S = 100e-6; /* what is shorter runs many times inside */
 static const double MACHINE_WINDOW_S = 0.15;
-static const double COLD_CACHES = 2; /* operands rotate over this many last-level caches */
+/* Operands rotate over this many last-level caches. Two are not enough: a cache that does not replace
+ * the oldest line keeps a share of them (int8 weights then came at 89 GB/s from a memory of 60). */
+static const double COLD_CACHES = 8, COLD_LEAST_CACHES = 2, COLD_MOST_BYTES = 1 << 30;
 
 /* Memory that only grows, until others need it. */
 typedef struct arena {
@@ -147,6 +149,13 @@ static double held_by_others(cpu_device *d, int which, bool drop_idle)
         others += (double)d->arena[i].bytes;
     }
     return others;
+}
+
+/* Bytes that operands rotate over so that they come from memory. */
+static double cold_bytes(const cpu_device *d)
+{
+    double cache = last_cache(d);
+    return fmax(COLD_LEAST_CACHES * cache, fmin(COLD_CACHES * cache, COLD_MOST_BYTES));
 }
 
 /* Makes an arena hold so many bytes. */
@@ -565,11 +574,18 @@ static void run_forward(cpu_device *d, plan *p)
             run_job(d, &p->jobs[i]);
 }
 
+/* From one buffer of a stream to the next. An odd number of pages and a line between them: buffers a
+ * power of two apart meet in the same banks of memory. */
+static size_t stream_apart(size_t bytes)
+{
+    return aligned((double)bytes) + (size_t)37 * PAGE + 64;
+}
+
 static void run_once(cpu_device *d, plan *p)
 {
     const cpu_kernels *kernels = d->runtime->kernels;
     float *a = floats_of(d, ARENA_STREAM);
-    size_t count = p->bytes / sizeof(float), apart = aligned((double)p->bytes) / sizeof(float);
+    size_t count = p->bytes / sizeof(float), apart = stream_apart(p->bytes) / sizeof(float);
     switch (p->probe->kind) {
     case LLMPERF_PROBE_OP:
         run_job(d, &p->one);
@@ -606,7 +622,7 @@ static llmperf_status prepare_op(cpu_device *d, plan *p, llmperf_error *error)
         j->stride = aligned(bytes_out(j)) + aligned(bytes_in(j));
     }
     if (j->stride > 0 && p->probe->cold)
-        j->copies = (int64_t)ceil(COLD_CACHES * last_cache(d) / (double)j->stride) + 1;
+        j->copies = (int64_t)ceil(cold_bytes(d) / (double)j->stride) + 1;
     if (j->stride > 0)
         status = reserve(d, j->home, (double)j->stride * (double)j->copies, error);
     if (status == LLMPERF_OK)
@@ -689,7 +705,7 @@ static llmperf_status prepare(cpu_device *d, plan *p, llmperf_error *error)
     p->bytes = (size_t)p->probe->bytes;
     if (p->bytes < sizeof(float))
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "backend cpu: a stream of no bytes");
-    return reserve(d, ARENA_STREAM, buffers * (double)aligned((double)p->bytes), error);
+    return reserve(d, ARENA_STREAM, buffers * (double)stream_apart(p->bytes), error);
 }
 
 /* ---- timing ---------------------------------------------------------------------------------- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the CPU backend measures, through the code that `calibrate` uses: the streams and products of
- * tests/cpu/reference.c, by the names it prints, and a whole step beside the sum of its operators.
- * tests/bench/bench_cpu.py sets the two side by side. Not part of the tests: these are speeds.
+ * What the CPU backend measures, through the code that `calibrate` uses. Reads names and prints the
+ * rate of each: read, copy, triad, gemm-M, and step-over-sum, a whole step beside the sum of its
+ * operators. tests/bench/bench_cpu.py asks this and tests/cpu/reference.c by turns. Not part of the
+ * tests: these are speeds.
  * Usage: check [OPTIONS-OF-THE-BACKEND]; LLMPERF_MODULES names the folder of the modules.
  */
 #include <math.h>
@@ -35,7 +36,7 @@ static void report(const char *name, double rate, unsigned flags)
     fflush(stdout);
 }
 
-static void check_streams(double bytes)
+static bool measure_stream(const char *name, double bytes)
 {
     const struct {
         const char *name;
@@ -47,29 +48,32 @@ static void check_streams(double bytes)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const llmperf_probe probe = {.kind = rows[i].kind, .bytes = bytes, .cold = true};
         unsigned flags = 0;
+        if (strcmp(name, rows[i].name) != 0)
+            continue;
         double seconds = median_of(&probe, &flags);
-        report(rows[i].name, rows[i].passes * bytes / seconds, flags);
+        report(name, rows[i].passes * bytes / seconds, flags);
+        return true;
     }
+    return false;
 }
 
-static void check_products(void)
+static bool measure_product(const char *name)
 {
-    static const int rows[] = {1, 8, 64, 512};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const llmperf_probe probe = {
-            .kind = LLMPERF_PROBE_OP,
-            .cold = true,
-            .op = llmperf_sample_gemm(LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_NONE, rows[i], 4096, 4096)};
-        unsigned flags = 0;
-        char name[32];
-        snprintf(name, sizeof name, "gemm-%d", rows[i]);
-        double seconds = median_of(&probe, &flags);
-        report(name, probe.op.flop / seconds, flags);
-    }
+    int m;
+    unsigned flags = 0;
+    if (sscanf(name, "gemm-%d", &m) != 1 || m < 1 || m > 4096)
+        return false;
+    const llmperf_probe probe = {
+        .kind = LLMPERF_PROBE_OP,
+        .cold = true,
+        .op = llmperf_sample_gemm(LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_NONE, m, 4096, 4096)};
+    double seconds = median_of(&probe, &flags);
+    report(name, probe.op.flop / seconds, flags);
+    return true;
 }
 
 /* Sixteen layers of a small model: what runs one after the other against the sum. */
-static void check_step(void)
+static void measure_step(void)
 {
     llmperf_attention_shape shape = {.dtype = LLMPERF_DTYPE_FP32,
                                      .sequences = 4,
@@ -116,9 +120,14 @@ int main(int argc, char **argv)
     }
     backend->describe(handle, &d, &error);
     printf("# %s, %.0f threads, %s %s\n", d.name, d.units, d.library, d.version);
-    check_streams(fmax(4 * d.cache_bytes, 268435456));
-    check_products();
-    check_step();
+    fflush(stdout);
+    char name[32];
+    while (scanf("%31s", name) == 1)
+        if (strcmp(name, "step-over-sum") == 0)
+            measure_step();
+        else if (!measure_stream(name, fmax(4 * d.cache_bytes, 268435456)) &&
+                 !measure_product(name))
+            report(name, 0, 0);
     backend->close(handle);
     return 0;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What plain code reaches on this machine, written without any part of llmperf: the loops of STREAM
- * (McCalpin) under OpenMP, and cblas_sgemm in a loop over cold weights. Prints "name rate" lines that
- * tests/bench/bench_cpu.py sets beside what the CPU backend measures in the same minute.
+ * (McCalpin) under OpenMP, and cblas_sgemm in a loop over cold weights. Reads names (read, copy, triad,
+ * gemm-M) and prints the rate of each; tests/bench/bench_cpu.py asks this and the CPU backend by turns.
  * Usage: reference BYTES
  */
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -42,80 +43,63 @@ static float *buffer(size_t bytes)
     return data;
 }
 
-static int streams(size_t bytes)
+typedef struct streams {
+    size_t count;
+    float *a, *b, *c;
+    float sum;
+} streams;
+
+static void one_pass(streams *s, char what)
 {
-    const size_t count = bytes / sizeof(float);
-    float *a = buffer(bytes), *b = buffer(bytes), *c = buffer(bytes);
-    double seconds[REPS];
-    float sum = 0;
-    if (!a || !b || !c) {
-        free(a), free(b), free(c);
-        return 1;
-    }
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < count; i++)
-        a[i] = b[i] = c[i] = 1;
-    for (int r = 0; r < REPS; r++) {
-        double start = now_s();
-#pragma omp parallel for simd schedule(static) reduction(+ : sum)
-        for (size_t i = 0; i < count; i++)
-            sum += a[i];
-        seconds[r] = now_s() - start;
-    }
-    printf("read %.6g\n", (double)bytes / median(seconds, REPS));
-    for (int r = 0; r < REPS; r++) {
-        double start = now_s();
+    const float *a = s->a, *b = s->b;
+    float *c = s->c;
+    if (what == 'r') { /* several sums: one alone would wait for its own additions */
+        float s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        const size_t part = s->count / 4;
+#pragma omp parallel for simd schedule(static) reduction(+ : s0, s1, s2, s3)
+        for (size_t i = 0; i < part; i++) {
+            s0 += a[i];
+            s1 += a[part + i];
+            s2 += a[2 * part + i];
+            s3 += a[3 * part + i];
+        }
+        s->sum += s0 + s1 + s2 + s3;
+    } else if (what == 'c') {
 #pragma omp parallel for simd schedule(static)
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < s->count; i++)
             c[i] = a[i];
-        seconds[r] = now_s() - start;
-    }
-    printf("copy %.6g\n", 2 * (double)bytes / median(seconds, REPS));
-    for (int r = 0; r < REPS; r++) {
-        double start = now_s();
+    } else {
 #pragma omp parallel for simd schedule(static)
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < s->count; i++)
             c[i] = a[i] + 0.4f * b[i];
-        seconds[r] = now_s() - start;
     }
-    printf("triad %.6g\n", 3 * (double)bytes / median(seconds, REPS));
-    int wrong = sum == 0 || c[count / 2] == 0; /* the results are used */
-    free(a), free(b), free(c);
-    return wrong;
 }
 
-static int products(void)
+static double stream(streams *s, char what, double passes)
 {
-    static const int rows[] = {1, 8, 64, 512};
-    const size_t weights = (size_t)N * K;
-    float *a = buffer((size_t)M_MOST * K * sizeof *a), *w = buffer(COPIES * weights * sizeof *w);
-    float *c = buffer((size_t)M_MOST * N * sizeof *c);
     double seconds[REPS];
-    if (!a || !w || !c) {
-        free(a), free(w), free(c);
-        return 1;
+    for (int r = 0; r < REPS; r++) {
+        double start = now_s();
+        one_pass(s, what);
+        seconds[r] = now_s() - start;
     }
-    for (size_t i = 0; i < (size_t)M_MOST * K; i++)
-        a[i] = (float)(i % 17) / 17 - 0.5f;
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < COPIES * weights; i++)
-        w[i] = (float)(i % 23) / 23 - 0.5f;
-    for (size_t j = 0; j < sizeof rows / sizeof *rows; j++) {
-        int m = rows[j], reps = m > 64 ? 9 : REPS;
-        for (int r = 0; r < reps; r++) {
-            const float *one = w + (size_t)(r % COPIES) * weights;
-            double start = now_s();
-            if (m == 1)
-                cblas_sgemv(CblasRowMajor, CblasNoTrans, N, K, 1, one, K, a, 1, 0, c, 1);
-            else
-                cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, N, K, 1, a, K, one, K, 0, c,
-                            N);
-            seconds[r] = now_s() - start;
-        }
-        printf("gemm-%d %.6g\n", m, 2.0 * m * N * K / median(seconds, reps));
+    return passes * (double)(s->count * sizeof(float)) / median(seconds, REPS);
+}
+
+static double product(int m, const float *a, const float *w, float *c)
+{
+    double seconds[REPS];
+    int reps = m > 64 ? 9 : REPS;
+    for (int r = 0; r < reps; r++) {
+        const float *one = w + (size_t)(r % COPIES) * N * K;
+        double start = now_s();
+        if (m == 1)
+            cblas_sgemv(CblasRowMajor, CblasNoTrans, N, K, 1, one, K, a, 1, 0, c, 1);
+        else
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, N, K, 1, a, K, one, K, 0, c, N);
+        seconds[r] = now_s() - start;
     }
-    free(a), free(w), free(c);
-    return 0;
+    return 2.0 * m * N * K / median(seconds, reps);
 }
 
 int main(int argc, char **argv)
@@ -125,5 +109,40 @@ int main(int argc, char **argv)
         fputs("reference: at least 1048576 bytes are allowed\n", stderr);
         return 2;
     }
-    return streams((size_t)bytes) + products();
+    streams s = {.count = (size_t)bytes / sizeof(float),
+                 .a = buffer((size_t)bytes),
+                 .b = buffer((size_t)bytes),
+                 .c = buffer((size_t)bytes)};
+    const size_t weights = (size_t)COPIES * N * K, inputs = (size_t)M_MOST * K;
+    float *a = buffer(inputs * sizeof *a), *w = buffer(weights * sizeof *w);
+    float *c = buffer((size_t)M_MOST * N * sizeof *c);
+    if (!s.a || !s.b || !s.c || !a || !w || !c)
+        return 1;
+        /* touched first by the threads that use them */
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < s.count; i++)
+        s.a[i] = s.b[i] = s.c[i] = 1;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < weights; i++)
+        w[i] = (float)(i % 23) / 23 - 0.5f;
+    for (size_t i = 0; i < inputs; i++)
+        a[i] = (float)(i % 17) / 17 - 0.5f;
+    char name[32];
+    int m;
+    while (scanf("%31s", name) == 1) {
+        double rate = 0;
+        if (strcmp(name, "read") == 0)
+            rate = stream(&s, 'r', 1);
+        else if (strcmp(name, "copy") == 0)
+            rate = stream(&s, 'c', 2);
+        else if (strcmp(name, "triad") == 0)
+            rate = stream(&s, 't', 3);
+        else if (sscanf(name, "gemm-%d", &m) == 1 && m >= 1 && m <= M_MOST)
+            rate = product(m, a, w, c);
+        printf("%s %.6g\n", name, rate);
+        fflush(stdout);
+    }
+    int wrong = !(s.sum >= 0); /* the results are used */
+    free(s.a), free(s.b), free(s.c), free(a), free(w), free(c);
+    return wrong;
 }

@@ -718,6 +718,28 @@ Test(fit, repeats_of_a_steady_device_widen_nothing)
     cr_expect(sum / TRIALS > 0.018 && sum / TRIALS < 0.025, "residual %.4f", sum / TRIALS);
 }
 
+/* What a stream saw of an unsteady memory widens what memory bounds, and nothing else. */
+Test(fit, an_unsteady_memory_widens_what_it_bounds)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_NORM] = INFINITY;
+    maker m = make(t, 0.01, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    llmperf_fits steady = run(&m, NULL);
+    llmperf_calib_entry a = only(&steady);
+    llmperf_fits moving = run(&m, &(llmperf_fit_options){.memory_spread = 0.2});
+    llmperf_calib_entry b = only(&moving);
+    double share = sqrt(b.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY]) /
+                   b.param[LLMPERF_PARAM_MEMORY];
+    cr_expect(is_near(share, 0.2, 0.02), "%g", share);
+    cr_expect(a.covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] ==
+              b.covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE]);
+    cr_expect(a.residual == b.residual);
+    llmperf_samples_free(&m.samples);
+}
+
 /* A fit of samples that have nothing in common is no fit. */
 Test(fit, samples_that_contradict_each_other_are_no_calibration)
 {

@@ -297,13 +297,18 @@ Test(measure, the_rate_of_the_watch_is_kept)
     llmperf_watch_log log = {0};
     llmperf_measure_options options = {
         .watch = &watch, .watch_best_s = &best, .watch_log = &log, .retries = -1, QUICK};
-    cr_expect_eq(llmperf_watch_rate(&log, &watch), 0);
+    cr_expect_eq(llmperf_watch_rate(&log, &watch, false), 0);
     script s = {.seconds = 1e-3, .watch_seconds = {1e-2, 2e-2, 2e-2, 4e-2}};
     measure(&s, &options);
     measure(&s, &options);
     /* the geometric mean of 10, 20, 20 and 40 ms is 20 ms */
     cr_expect_eq(log.count, 4);
-    cr_expect_float_eq(llmperf_watch_rate(&log, &watch), 4e8 / 2e-2, 1);
+    cr_expect_float_eq(llmperf_watch_rate(&log, &watch, false), 4e8 / 2e-2, 1);
+    /* only the first was not slower than the best by 15 % */
+    cr_expect_eq(log.alone_count, 1);
+    cr_expect_float_eq(llmperf_watch_rate(&log, &watch, true), 4e8 / 1e-2, 1);
+    /* log(t / 10 ms) = 0, ln 2, ln 2, 2 ln 2: root of (1 + 1 + 4) / 4, times ln 2 */
+    cr_expect_float_eq(llmperf_watch_spread(&log), sqrt(1.5) * 0.69314718056, 1e-9);
 }
 
 Test(measure, errors_of_the_device_come_through)
