@@ -356,8 +356,9 @@ static void add_gemms(planner *p, llmperf_dtype dtype)
         if (!wanted(p, GEMM[s].when, dtype))
             continue;
         for (int i = 0; i < count && grid[i] <= most; i++) {
-            /* thin: 1, 4, 16, 64 ... or in a full run every other */
-            if (GEMM[s].thin && i % 2 == 1)
+            /* thin: 1, 4, 16, 64 ... or in a full run every other; on CPUs 2 as well, where libraries
+             * have a kernel for few rows that differs from that for more */
+            if (GEMM[s].thin && i % 2 == 1 && !(p->is_cpu && grid[i] == 2))
                 continue;
             add_op(p, gemm(dtype, grid[i], GEMM[s].n, GEMM[s].k));
         }
