@@ -30,6 +30,7 @@ static const double LEAST_SHARE = 1e-3; /* of some operator's time, for a term t
 static const double LEAST_EFFICIENCY_SHARE = 0.05;   /* the same for what an efficiency scales */
 static const double LARGEST_LOG_ERROR = 0.7;         /* standard error of log(parameter) */
 static const double LARGEST_EFFICIENCY_ERROR = 0.35; /* of an efficiency, relative */
+static const double MUCH_BETTER = 0.7;               /* of two deviations */
 static const double STEEP = 40;                      /* p beyond this is the maximum of the terms */
 
 /* ---- the parameters of a kind ------------------------------------------------------------------------ */
@@ -460,6 +461,21 @@ static void thin_out(solver *s, char *remarks)
                s->count);
 }
 
+/* A norm that the samples leave open was fixed at its usual value: at the maximum of the terms they
+ * may agree much better, as where a roof is sharp. Both are fitted, the better one stays. */
+static bool try_maximum(solver *s, double usual, char *remarks)
+{
+    double *norm = &s->calib->entry[0].param[LLMPERF_PARAM_NORM];
+    double deviation = s->deviation;
+    *norm = INFINITY;
+    if (solve(s, 3) && s->deviation < MUCH_BETTER * deviation) {
+        remark(remarks, "norm fixed at max: fits better than %.3g", usual);
+        return true;
+    }
+    *norm = usual;
+    return solve(s, 3);
+}
+
 /* Fit, find a parameter that the data cannot tell, fix it, fit again. */
 static bool settle(solver *s, char *remarks, bool *ret_at_bound)
 {
@@ -483,8 +499,9 @@ static bool settle(solver *s, char *remarks, bool *ret_at_bound)
         } else {
             remark(remarks, "no %s", llmperf_param_name(p->param));
         }
-        fix(s, &d);
-        if (!solve(s, 3))
+        bool is_open = p->param == LLMPERF_PARAM_NORM && isfinite(d.value);
+        fix(s, &d); /* p is another now */
+        if (!solve(s, 3) || (is_open && !try_maximum(s, d.value, remarks)))
             return false;
     }
 }
