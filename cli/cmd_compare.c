@@ -803,9 +803,10 @@ static void note_kinds(const session *s, llmperf_comparison *c)
         llmperf_note(&c->notes, "%d of %d predictions borrow what was fitted on other parts",
                      borrowed, c->row_count);
     if (s->profiled > 0 && c->row_count > 0)
-        llmperf_note(&c->notes,
-                     "engine profiles predict; where one was fitted to these very rows its errors "
-                     "are those of the fit (docs/accuracy.md has those of models it never saw)");
+        llmperf_note(
+            &c->notes,
+            "engine profiles predict; where one was fitted to these very rows its errors "
+            "are those of the fit ('llmperf specs list engine' has those of unseen models)");
 }
 
 static llmperf_status compare_all(session *s, const option_result *result)
