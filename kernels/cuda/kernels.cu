@@ -152,7 +152,7 @@ DEVICE uint32_t fill_fp8(int32_t b)
 
 DEVICE uint32_t fill_byte(uint32_t bits, uint32_t format)
 {
-    int32_t b = (int8_t)bits;
+    int32_t b = (int32_t)(bits ^ 0x80) - 0x80; /* eight bits with a sign */
     if (format == KERNEL_FP8)
         return fill_fp8(b);
     return (uint32_t)(b == -128 ? -127 : b) & 0xff;
