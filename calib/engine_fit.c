@@ -463,7 +463,7 @@ static llmperf_status fit_rows(engine_rows *rows, const llmperf_engine_fit_optio
     llmperf_status status = LLMPERF_OK;
     bool quick = options->quick;
     drop_empty_parts(rows);
-    const size_t parts = (size_t)rows->part_count;
+    const size_t parts = (size_t)(rows->part_count > 0 ? rows->part_count : 1);
     engine_fitter f = {.rows = rows,
                        .parts = rows->part_count,
                        .first = calloc(parts, sizeof *f.first),

@@ -250,9 +250,10 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
         return status;
     add_version(rows->versions[row.part], run->engine_version);
     engine_row *more = grown(rows->row, rows->row_count, &rows->row_capacity, sizeof *more);
+    if (more)
+        rows->row = more;
     if (!more || b->out_of_memory)
         return LLMPERF_E_MEMORY;
-    rows->row = more;
     rows->row[rows->row_count++] = row;
     return LLMPERF_OK;
 }

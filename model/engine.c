@@ -10,7 +10,7 @@
 #include "internal.h"
 #include "llmperf/engine.h"
 
-/* name; typical: geometric means of the shipped profiles, rounded; range as physics allows it */
+/* name; typical: about the middle of what fits to public runs give; range as physics allows it */
 static const struct {
     const char *name;
     double typical;
@@ -202,13 +202,13 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
             ROWS[i].kind == LLMPERF_KIND_GEMM || ROWS[i].kind == LLMPERF_KIND_ATTENTION;
         if (has_fit(kernels, ROWS[i].kind, ROWS[i].regime))
             continue;
-        for (uint8_t dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
+        for (int dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
             if (!(hw->peak_flop_per_s[dtype] > 0) || (!any_dtype && dtype != vector))
                 continue;
-            llmperf_calib_entry e =
-                entry_of(part, hw,
-                         (llmperf_calib_key){
-                             .kind = ROWS[i].kind, .regime = ROWS[i].regime, .dtype = dtype});
+            llmperf_calib_entry e = entry_of(part, hw,
+                                             (llmperf_calib_key){.kind = ROWS[i].kind,
+                                                                 .regime = ROWS[i].regime,
+                                                                 .dtype = (uint8_t)dtype});
             llmperf_calib_add(calib, &e, NULL); /* in range, and room: they are few */
         }
     }

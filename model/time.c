@@ -24,6 +24,15 @@ static const llmperf_calib_entry IDEAL_COLLECTIVE = {
               [LLMPERF_PARAM_LINK] = 1},
 };
 
+/* d norm / d x[i] = (x[i] / norm)^(p - 1), out of the powers that the norm was made of. */
+static void norm_slopes(const double *x, const double *power, int count, double p, double norm,
+                        double largest, double *ret_dx)
+{
+    double by_norm = p == 1 ? 1 : p == 2 ? largest / norm : pow(largest / norm, p - 1);
+    for (int i = 0; i < count; i++)
+        ret_dx[i] = p == 1 ? 1 : x[i] > 0 ? power[i] / (x[i] / largest) * by_norm : 0;
+}
+
 /*
  * norm_p(x) = (sum x^p)^(1/p) of non-negative terms, never below the largest one.
  * ret_dx[i] = d norm / d x[i]; *ret_dp = d norm / d p (both may be NULL).
@@ -48,7 +57,7 @@ static double norm_p(const double *x, int count, double p, double *ret_dx, doubl
         return norm;
     }
     /* scaled by the largest term, so that no power over- or underflows */
-    double sum = 0, sum_log = 0;
+    double sum = 0, power[TERMS] = {0}; /* (x / largest)^p */
     if (p == 1) {
         for (int i = 0; i < count; i++)
             sum += x[i];
@@ -56,29 +65,23 @@ static double norm_p(const double *x, int count, double p, double *ret_dx, doubl
         sum /= largest;
     } else if (p == 2) {
         for (int i = 0; i < count; i++)
-            sum += (x[i] / largest) * (x[i] / largest);
+            sum += power[i] = (x[i] / largest) * (x[i] / largest);
         norm = largest * sqrt(sum);
     } else {
         for (int i = 0; i < count; i++)
             if (x[i] > 0)
-                sum += x[i] == largest ? 1 : pow(x[i] / largest, p);
+                sum += power[i] = x[i] == largest ? 1 : pow(x[i] / largest, p);
         norm = largest * pow(sum, 1 / p);
     }
     if (norm < largest) /* rounding must not undercut the floor */
         norm = largest;
     if (ret_dx)
-        for (int i = 0; i < count; i++) {
-            if (p == 1)
-                ret_dx[i] = 1;
-            else
-                ret_dx[i] = x[i] > 0 ? pow(x[i] / norm, p - 1) : 0;
-        }
+        norm_slopes(x, power, count, p, norm, largest, ret_dx);
     if (ret_dp) {
+        double sum_log = 0;
         for (int i = 0; i < count; i++)
-            if (x[i] > 0) {
-                double ratio = x[i] / largest;
-                sum_log += pow(ratio, p) * log(ratio);
-            }
+            if (x[i] > 0 && x[i] < largest)
+                sum_log += (p == 1 ? x[i] / largest : power[i]) * log(x[i] / largest);
         *ret_dp = norm * (sum_log / (p * sum) - log(sum) / (p * p));
     }
     return norm;
@@ -469,18 +472,19 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         memset(g, 0, sizeof *g);
     if (g && t->time_s > 0) {
         double dlog[LLMPERF_PARAM_COUNT];
+        const double per = 1 / t->time_s, by_term = dx[0] * x[0] * per;
         for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
-            dlog[i] = dx[0] * x[0] * by_compute[i] / t->time_s;
-        dlog[LLMPERF_PARAM_MEMORY] = -dx[1] * x[1] / param[LLMPERF_PARAM_MEMORY] / t->time_s;
-        dlog[LLMPERF_PARAM_LAUNCH] = op->launches / t->time_s;
-        dlog[LLMPERF_PARAM_HEAD] = head * op->launches / t->time_s;
-        dlog[LLMPERF_PARAM_SERIAL] = dx[2] * k_shape / t->time_s;
-        dlog[LLMPERF_PARAM_TALL] = dx[1] * x[1] * shape.tall / tall / t->time_s;
-        dlog[LLMPERF_PARAM_WORK] = dx[3] * items / t->time_s;
-        dlog[LLMPERF_PARAM_QUERY_WORK] = dx[3] * query_items / t->time_s;
-        dlog[LLMPERF_PARAM_NORM] = dp / t->time_s;
-        dlog[LLMPERF_PARAM_LOOP] = depth_shape / t->time_s;
-        dlog[LLMPERF_PARAM_PASSES] = pass / t->time_s;
+            dlog[i] = by_term * by_compute[i];
+        dlog[LLMPERF_PARAM_MEMORY] = -dx[1] * x[1] / param[LLMPERF_PARAM_MEMORY] * per;
+        dlog[LLMPERF_PARAM_LAUNCH] = op->launches * per;
+        dlog[LLMPERF_PARAM_HEAD] = head * op->launches * per;
+        dlog[LLMPERF_PARAM_SERIAL] = dx[2] * k_shape * per;
+        dlog[LLMPERF_PARAM_TALL] = dx[1] * x[1] * shape.tall / tall * per;
+        dlog[LLMPERF_PARAM_WORK] = dx[3] * items * per;
+        dlog[LLMPERF_PARAM_QUERY_WORK] = dx[3] * query_items * per;
+        dlog[LLMPERF_PARAM_NORM] = dp * per;
+        dlog[LLMPERF_PARAM_LOOP] = depth_shape * per;
+        dlog[LLMPERF_PARAM_PASSES] = pass * per;
         g->entry[0] = index;
         g->entry[1] = index_decode;
         if (is_joined) {

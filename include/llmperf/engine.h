@@ -42,8 +42,8 @@ LLMPERF_API const char *llmperf_engine_param_name(llmperf_engine_param param);
 LLMPERF_API llmperf_engine_param llmperf_engine_param_parse(const char *name);
 /* Where it is physics; an efficiency ends at 1.05, as parts beat their datasheets by a few %. */
 LLMPERF_API llmperf_param_range llmperf_engine_param_limits(llmperf_engine_param param);
-/* What is typical of engines, where nothing is known of one: the geometric mean of the shipped
- * profiles, rounded. */
+/* What is typical of engines, where nothing is known of one: about the middle of what fits to public
+ * runs give. */
 LLMPERF_API double llmperf_engine_param_typical(llmperf_engine_param param);
 
 /* How good a profile is on one part; errors are |predicted / measured - 1|, fractions. */
