@@ -13,6 +13,11 @@
 #include "kernels.h"
 #include "shim.h"
 
+#ifdef __has_feature /* clang's way to say it */
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 #define STACK_BYTES ((size_t)512 << 10)
