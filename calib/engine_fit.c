@@ -151,6 +151,8 @@ static void score(const engine_fitter *f, const llmperf_engine_part *part, int a
 static bool leave_models_out(const engine_fitter *f)
 {
     const engine_rows *rows = f->rows;
+    if (f->parts < 1)
+        return true;
     llmperf_engine_part *fits = malloc(sizeof *fits * (size_t)f->parts);
     int64_t used[LLMPERF_ENGINE_PARTS_MAX];
     bool good = fits != NULL;

@@ -591,7 +591,7 @@ static double left_out(const solver *full)
         for (size_t i = 0; i < full->count; i++)
             if (full->row[i]->fold != fold)
                 row[s.count++] = full->row[i];
-        if (s.count == full->count || s.count < (size_t)(2 * s.set.count))
+        if (s.count == full->count || s.count < 2 * (size_t)s.set.count)
             continue;
         gsl_vector_memcpy(u, full->u);
         if (!solve(&s, FOLD_ROUNDS))

@@ -451,11 +451,13 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
                   double *ret_coverage)
 {
     int64_t n = own->count;
+    if (n < 1)
+        return false;
     double *error = malloc((size_t)n * sizeof *error);
     family_residual *r = malloc((size_t)n * sizeof *r);
     bare *terms = malloc((size_t)n * sizeof *terms);
     llmperf_calib *calib = malloc(sizeof *calib);
-    bool good = n > 0 && error && r && terms && calib;
+    bool good = error && r && terms && calib;
     if (!good)
         goto out;
     fit_calib_of(entry, calib);
@@ -770,7 +772,7 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
         g.repeats.pairs += one.pairs;
     }
     g.repeats.drift /= fmax(1, (double)g.repeats.pairs);
-    for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
+    for (int i = 0; fits.fit && status == LLMPERF_OK && i < g.count; i++) {
         const group *own = &g.group[i];
         llmperf_fit_one *one = &fits.fit[fits.count];
         int made = 1;

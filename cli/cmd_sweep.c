@@ -198,8 +198,11 @@ static llmperf_status load_calibrations(const sweep_arguments *a, sweep *s, llmp
     s->calib = calloc((size_t)s->hw_count, sizeof *s->calib);
     if (!s->calib)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    for (int i = 0; i < s->hw_count && status == LLMPERF_OK; i++)
-        status = common_load_calib(&a->common, &s->hw[i], &s->calib[i], &s->calibrated[i], error);
+    for (int i = 0; i < s->hw_count && status == LLMPERF_OK; i++) {
+        bool calibrated = false;
+        status = common_load_calib(&a->common, &s->hw[i], &s->calib[i], &calibrated, error);
+        s->calibrated[i] = calibrated;
+    }
     bool none = true, lent = false;
     for (int i = 0; i < s->hw_count; i++) {
         none &= !s->calibrated[i];

@@ -213,7 +213,8 @@ static void read_covariance(doc_reader *r, doc_node *list, llmperf_calib_entry *
         if (!reader_is_kind(r, line, DOC_SEQ, "[1e-4, 2e-12]"))
             return;
         complete = line->count == (size_t)count;
-        for (doc_node *node = line->first; node && complete; node = node->next, column++)
+        for (doc_node *node = line->first; node && complete && column < count;
+             node = node->next, column++)
             if (!reader_done(r, doc_double(r->document, node, -DBL_MAX, DBL_MAX,
                                            &e->covariance[order[row]][order[column]], r->error)))
                 return;
@@ -260,7 +261,7 @@ static void check_standard_error(doc_reader *r, doc_node *map, const llmperf_cal
 
 static void read_params(doc_reader *r, doc_node *map, llmperf_calib_entry *e)
 {
-    int order[LLMPERF_PARAM_COUNT], count = 0;
+    int order[LLMPERF_PARAM_COUNT] = {0}, count = 0;
     doc_node *params = doc_get(map, "parameters"), *fitted = doc_get(map, "fitted");
     doc_node *covariance = doc_get(map, "covariance"), *errors = doc_get(map, "standard_error");
     if (!params)
