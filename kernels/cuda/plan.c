@@ -26,7 +26,7 @@ static const double SHORT_S = 200e-6;  /* units below this are told by a slope *
 static const double GRAPH_MOST_S = 20e-3;
 /* products of 0.3 ms and more warm up first, those that run at the power cap longer */
 static const double HEATED_S = 300e-6, HEAT_S = 0.12, HOT_S = 1e-3, HOT_HEAT_S = 0.3;
-static const double BATCH_S = 20e-3;                  /* of warming work queued at a time */
+static const double BATCH_S = 20e-3; /* of warming work queued at a time */
 static const double SETTLED_FRAC = 0.015;
 enum { SETTLED_READINGS = 4, SETTLE_SIDE = 8192 };
 static const double SETTLE_STEP_S = 0.1;
