@@ -351,7 +351,7 @@ static llmperf_status take_row(table *t)
         from = t->cell[C_MEDIAN][0] ? C_MEDIAN : C_MEAN;
     }
     if (!t->cell[from][0])
-        refuse(t, "%s is missing", column_text(from));
+        refuse(t, "%s is missing; a number is allowed", column_text(from));
     else if (number(t, from, &value)) {
         run.spread *= scale;
         return results_add(t->r, &run, metric, scale * value);
@@ -366,7 +366,7 @@ static llmperf_status take_line(table *t, char *line)
     t->line = from->text_line;
     t->label[0] = '\0';
     if (from->too_long || from->has_nul) {
-        refuse(t, "%s", from->has_nul ? "a NUL byte" : "a line of more than 64 KiB");
+        refuse(t, "%s", source_line_fault(from));
         return LLMPERF_OK;
     }
     if (line[0] == '#' || line[strspn(line, " \t")] == '\0')
@@ -374,9 +374,9 @@ static llmperf_status take_line(table *t, char *line)
     int count = source_cells(line, cell);
     if (count != t->cell_count) {
         if (count < 0)
-            refuse(t, "%s", count == -1 ? "more than 256 cells" : "an open quote");
+            refuse(t, "%s", source_cells_fault(count));
         else
-            refuse(t, "%d cells; the header has %d", count, t->cell_count);
+            refuse(t, "%d cells; %d are allowed, as the header has", count, t->cell_count);
         return LLMPERF_OK;
     }
     for (int i = 0; i < C_COUNT; i++)

@@ -193,13 +193,15 @@ static llmperf_status bench_csv_row(results *r, char *const *header, int count, 
     char *cell[SOURCE_CELLS_MAX];
     const source *from = r->from;
     if (from->too_long || from->has_nul)
-        return results_leave_out(r, from->text_line, "", "a line of more than 64 KiB, or with NUL");
+        return results_leave_out(r, from->text_line, "", "%s", source_line_fault(from));
     if (line[strspn(line, " \t")] == '\0')
         return LLMPERF_OK;
     int cells = source_cells(line, cell);
+    if (cells < 0)
+        return results_leave_out(r, from->text_line, "", "%s", source_cells_fault(cells));
     if (cells != count)
-        return results_leave_out(r, from->text_line, "", "%d cells; the header has %d", cells,
-                                 count);
+        return results_leave_out(r, from->text_line, "",
+                                 "%d cells; %d are allowed, as the header has", cells, count);
     json_t *object = json_object();
     bool kept = object != NULL;
     for (int i = 0; i < count && kept; i++) /* texts that are not UTF-8 stay out */

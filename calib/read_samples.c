@@ -910,7 +910,8 @@ static llmperf_status read_header(reader *r, char **cell, int count)
                             r->name, (long long)r->line);
     if (!r->has[C_OP] && !r->has[C_LAYER] && !r->has[C_CHUNK] && !r->has[C_LOADS] && !refused)
         return llmperf_fail(r->error, LLMPERF_E_SPEC,
-                            "%s:%lld: no column 'op'; gemm, attn_decode ... tell what was timed",
+                            "%s:%lld: no column 'op'; one that tells what was timed, gemm, "
+                            "attn_decode ..., is allowed",
                             r->name, (long long)r->line);
     return LLMPERF_OK;
 }
@@ -921,7 +922,9 @@ static llmperf_status check_map(const llmperf_samples_options *options, llmperf_
     for (int i = 0; options && options->map && options->map[i]; i++) {
         const char *rule = options->map[i], *equals = strchr(rule, '=');
         if (i >= MAP_MAX)
-            return llmperf_fail(error, LLMPERF_E_USAGE, "more than %d renamed columns", MAP_MAX);
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "more than %d renamed columns; at most %d are allowed", MAP_MAX,
+                                MAP_MAX);
         if (!equals || equals == rule)
             return llmperf_fail(
                 error, LLMPERF_E_USAGE,
@@ -951,19 +954,18 @@ static llmperf_status take_row(reader *r, char *line)
     int count = source_cells(line, cell);
     if (!r->has_header) {
         if (count < 0)
-            return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s:%lld: the header %s", r->name,
-                                (long long)r->line,
-                                count == -1 ? "has more than 256 columns" : "has an open quote");
+            return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s:%lld: the header has %s", r->name,
+                                (long long)r->line, source_cells_fault(count));
         return read_header(r, cell, count);
     }
     if (count < 0) {
         r->samples->rows++;
-        leave_out(r, true, "%s", count == -1 ? "more than 256 cells" : "an open quote");
+        leave_out(r, true, "%s", source_cells_fault(count));
         return LLMPERF_OK;
     }
     if (count != r->cell_count) {
         r->samples->rows++;
-        leave_out(r, true, "%d cells; the header has %d", count, r->cell_count);
+        leave_out(r, true, "%d cells; %d are allowed, as the header has", count, r->cell_count);
         return LLMPERF_OK;
     }
     for (int i = 0; i < C_COUNT; i++)
@@ -992,13 +994,11 @@ static llmperf_status take_line(reader *r, char *line, const source *from)
     r->line = from->text_line;
     if (!from->too_long && !from->has_nul)
         return line[0] == '#' || line[strspn(line, " \t")] == '\0' ? LLMPERF_OK : take_row(r, line);
-    const char *what = from->has_nul ? "a NUL byte" : "a line of more than 64 KiB";
     if (!r->has_header)
-        return llmperf_fail(r->error, LLMPERF_E_SPEC,
-                            "%s:%lld: %s; a CSV file with a header is allowed", r->name,
-                            (long long)r->line, what);
+        return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s:%lld: %s (a CSV file with a header)",
+                            r->name, (long long)r->line, source_line_fault(from));
     r->samples->rows++;
-    leave_out(r, true, "%s", what);
+    leave_out(r, true, "%s", source_line_fault(from));
     return LLMPERF_OK;
 }
 

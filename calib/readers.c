@@ -183,7 +183,10 @@ static llmperf_status read_source(llmperf_runs *runs, source *from,
     if (status == LLMPERF_OK && runs->count == before)
         status = r.left_out > 0
                      ? llmperf_fail(error, LLMPERF_E_SPEC, "%s:%s", from->name, r.first_why)
-                     : llmperf_fail(error, LLMPERF_E_SPEC, "%s: no measurement in it", from->name);
+                     : llmperf_fail(error, LLMPERF_E_SPEC,
+                                    "%s: no measurement in it; a result file with at least one is "
+                                    "allowed",
+                                    from->name);
     source_close(from);
     return status;
 }

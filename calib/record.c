@@ -171,6 +171,28 @@ static llmperf_status unexpected(const results *r, const char *allowed)
                         allowed);
 }
 
+/* What of an object's text is allowed, where the parser names what it found. */
+static const char *allowed_by(const json_error_t *e)
+{
+    switch (json_error_code(e)) {
+    case json_error_premature_end_of_input:
+        return "a whole object is";
+    case json_error_invalid_utf8:
+        return "text in UTF-8 is";
+    case json_error_null_character:
+    case json_error_null_byte_in_key:
+        return "text without NUL is";
+    case json_error_duplicate_key:
+        return "each key once is";
+    case json_error_numeric_overflow:
+        return "numbers that a double holds are";
+    case json_error_stack_overflow:
+        return "2048 levels are";
+    default:
+        return "JSON is";
+    }
+}
+
 static llmperf_status parse_failed(const results *r, const feed *f, const json_error_t *e,
                                    int64_t line, int64_t column)
 {
@@ -184,9 +206,10 @@ static llmperf_status parse_failed(const results *r, const feed *f, const json_e
         return llmperf_fail(r->error, LLMPERF_E_SPEC,
                             "%s:%lld: an object of more than 256 MiB; smaller ones are allowed",
                             r->from->name, (long long)line);
-    return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s:%lld:%lld: no JSON: %.120s", r->from->name,
+    return llmperf_fail(r->error, LLMPERF_E_SPEC, "%s:%lld:%lld: %.120s; %s allowed", r->from->name,
                         (long long)(line + at - 1),
-                        (long long)(at == 1 ? column + column_at - 1 : column_at), e->text);
+                        (long long)(at == 1 ? column + column_at - 1 : column_at), e->text,
+                        allowed_by(e));
 }
 
 static llmperf_status visit_object(results *r, llmperf_status (*visit)(record *rec))

@@ -195,6 +195,8 @@ char *source_line(source *s)
 
 /* ---- cells ------------------------------------------------------------------------------------------- */
 
+_Static_assert(SOURCE_CELLS_MAX == 256 && SOURCE_LINE_MAX == 1 << 16, "as the texts below say");
+
 int source_cells(char *line, char **cell)
 {
     int count = 0;
@@ -229,4 +231,18 @@ int source_cells(char *line, char **cell)
             return count;
         at++;
     }
+}
+
+const char *source_cells_fault(int count)
+{
+    return count == -1   ? "more than 256 cells; at most 256 are allowed"
+           : count == -2 ? "an open quote; a closing one is allowed"
+                         : NULL;
+}
+
+const char *source_line_fault(const source *from)
+{
+    return from->has_nul    ? "a NUL byte; text is allowed"
+           : from->too_long ? "a line of more than 64 KiB; shorter ones are allowed"
+                            : NULL;
 }

@@ -60,4 +60,9 @@ llmperf_status source_status(const source *s, llmperf_error *error);
  */
 int source_cells(char *line, char **cell);
 
+/* What is wrong with a count below 0 of source_cells(), and with the line that was read last; "found;
+ * allowed". NULL: nothing is. Static storage. */
+const char *source_cells_fault(int count);
+const char *source_line_fault(const source *from);
+
 #endif

@@ -177,8 +177,8 @@ static int read_fitted(doc_reader *r, doc_node *list, llmperf_calib_entry *e,
             continue;
         }
         if (isinf(e->param[param])) {
-            reader_done(r, doc_fail(r->document, node, r->error, "%s is max and cannot be fitted",
-                                    param_word(param)));
+            reader_done(r, doc_fail(r->document, node, r->error,
+                                    "%s is max; only a number can be fitted", param_word(param)));
             continue;
         }
         e->fitted |= 1u << param;
@@ -228,8 +228,8 @@ static void read_covariance(doc_reader *r, doc_node *list, llmperf_calib_entry *
     else if (!is_covariance(e, order, count))
         reader_done(r,
                     doc_fail(r->document, list, r->error,
-                             "covariance is none: it must be symmetric, with variances from 0 and "
-                             "correlations from -1 to 1"));
+                             "covariance is none; a symmetric one is allowed, with variances from "
+                             "0 and correlations from -1 to 1"));
 }
 
 /* For people; what counts is the covariance, with which it must agree. */

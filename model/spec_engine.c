@@ -173,8 +173,9 @@ static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
             return;
         }
     if (engine->part_count == LLMPERF_ENGINE_PARTS_MAX)
-        reader_done(r, doc_fail(r->document, map, r->error, "more than %d parts",
-                                LLMPERF_ENGINE_PARTS_MAX));
+        reader_done(r, doc_fail(r->document, map, r->error,
+                                "more than %d parts; at most %d are allowed",
+                                LLMPERF_ENGINE_PARTS_MAX, LLMPERF_ENGINE_PARTS_MAX));
     else
         engine->part[engine->part_count++] = part;
 }

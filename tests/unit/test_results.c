@@ -139,14 +139,14 @@ Test(end_to_end, leaves_out_rows_with_a_fault_and_says_which)
         {",e,,,,,,,m,,,,1,1,1,ttft_ms,nan,static,", "value is 'nan'; a number is allowed"},
         {",e,,,,,,,m,,,,1,1,1,ttft_ms,inf,static,", "value is 'inf'; a number is allowed"},
         {",e,,,,,,,m,,,,1,1,1,ttft_ms,0,static,", "ttft_s is 0; above zero is allowed"},
-        {",e,,,,,,,m,,,,1,1,1,ttft_ms,,static,", "value is missing"},
+        {",e,,,,,,,m,,,,1,1,1,ttft_ms,,static,", "value is missing; a number is allowed"},
         {",e,,,,,,,m,,,,1.5,1,1,ttft_ms,1,static,", "batch is 1.5; a whole number"},
         {",e,,,,,,,m,,,,1,-2,1,ttft_ms,1,static,", "input_len is -2; 0 to 2^53"},
         {",e,,,,,,,m,,,,1,1,1e300,ttft_ms,1,static,", "output_len is 1e300; 0 to 2^53"},
         {",e,,,,,,,m,,,,1,1,1,loudness,1,static,", "metric is 'loudness'"},
         {",e,,,,,,,m,,,,1,1,1,ttft_ms,1,online,", "kind is 'online'"},
-        {",e,,,,,,,m,,,,1,1,1,ttft_ms,1,static", "18 cells; the header has 19"},
-        {",\"e,,,,,,,m,,,,1,1,1,ttft_ms,1,static,", "an open quote"},
+        {",e,,,,,,,m,,,,1,1,1,ttft_ms,1,static", "18 cells; 19 are allowed, as the header has"},
+        {",\"e,,,,,,,m,,,,1,1,1,ttft_ms,1,static,", "an open quote; a closing one is allowed"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[1024];
@@ -175,7 +175,8 @@ Test(end_to_end, fails_where_no_row_is_sound)
     cr_assert_str_eq(error.text, "dir/x.csv:2: value is 'none'; a number is allowed");
     error = (llmperf_error){0};
     cr_assert_eq(read_text(&runs, HEADER, &t, &error), LLMPERF_E_SPEC);
-    cr_assert_str_eq(error.text, "dir/x.csv: no measurement in it");
+    cr_assert_str_eq(error.text, "dir/x.csv: no measurement in it; a result file with at least "
+                                 "one is allowed");
     llmperf_runs_free(&runs);
 }
 
@@ -259,6 +260,39 @@ Test(results, refuses_what_is_no_result_file)
         cr_assert(strncmp(error.text, rows[i].message, strlen(rows[i].message)) == 0, "%s",
                   error.text);
         cr_assert_eq(error.faults, 1);
+    }
+}
+
+/* Whatever the parser finds: one line with the place, what was found, and what is allowed. */
+Test(results, refuses_broken_json_in_the_form_of_all_messages)
+{
+    static const struct {
+        char text[48];
+        char place[24], allowed[48];
+    } rows[] = {
+        {"{\"a\": }", "dir/x.csv:1:7: ", "; JSON is allowed"},
+        {"{\"a\": 1,\n \"b\" 2}", "dir/x.csv:2:6: ", "; JSON is allowed"},
+        {"{\"a\": [1, 2}", "dir/x.csv:1:12: ", "; JSON is allowed"},
+        {"[{'a': 1}]", "dir/x.csv:1:3: ", "; JSON is allowed"},
+        {"{\"a\": 1", "dir/x.csv:1:", "; a whole object is allowed"},
+        {"{\"a\": 1, \"a\": 2}", "dir/x.csv:1:", "; each key once is allowed"},
+        {"{\"a\": \"\xff\"}", "dir/x.csv:1:", "; text in UTF-8 is allowed"},
+        {"{\"a\": 1e999}", "dir/x.csv:1:", "; numbers that a double holds are allowed"},
+        {"{\"a\": \"\\u0000\"}", "dir/x.csv:1:", "; text without NUL is allowed"},
+        {"[ 1 ]", "dir/x.csv:1:3: ", "; an object, '{' is allowed"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        llmperf_runs runs = {0};
+        llmperf_error error = {0};
+        told t;
+        cr_assert_eq(read_text(&runs, rows[i].text, &t, &error), LLMPERF_E_SPEC, "%s",
+                     rows[i].text);
+        cr_assert(strncmp(error.text, rows[i].place, strlen(rows[i].place)) == 0, "%s", error.text);
+        size_t length = strlen(error.text), tail = strlen(rows[i].allowed);
+        cr_assert(length > tail && strcmp(error.text + length - tail, rows[i].allowed) == 0, "%s",
+                  error.text);
+        cr_assert_eq(error.faults, 1);
+        llmperf_runs_free(&runs);
     }
 }
 

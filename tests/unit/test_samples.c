@@ -449,7 +449,7 @@ Test(samples, bad_rows_are_named)
     expect_bad_row(GEMM "bf17,gemm,1,32,32,1\n", "dtype 'bf17' is not known");
     expect_bad_row(GEMM ",gemm,1,32,32,1\n", "dtype is missing");
     expect_bad_row(GEMM "bf16,gem,1,32,32,1\n", "op 'gem' is not known");
-    expect_bad_row(GEMM "bf16,gemm,1,32,32\n", "5 cells; the header has 6");
+    expect_bad_row(GEMM "bf16,gemm,1,32,32\n", "5 cells; 6 are allowed, as the header has");
     expect_bad_row(GEMM "bf16,gemm,1,32,32,1,2\n", "7 cells");
     expect_bad_row(GEMM "bf16,\"gemm,1,32,32,1\n", "open quote");
     expect_bad_row(GEMM "bf16,\x1b[2Jgemm,1,32,32,1\n", "\\x1b[2J");

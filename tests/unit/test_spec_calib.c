@@ -244,7 +244,7 @@ Test(spec_calib, what_is_refused)
     expect_refusal(HEAD FIT "    parameters: {norm: .inf}\n", "norm");
     expect_refusal(HEAD FIT
                    "    parameters: {norm: max}\n    fitted: [norm]\n    covariance: [[1]]\n",
-                   "norm is max and cannot be fitted");
+                   "norm is max; only a number can be fitted");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm]\n",
                    "covariance is missing");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    covariance: [[1]]\n",
