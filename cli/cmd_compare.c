@@ -87,6 +87,15 @@ typedef struct known_list {
     known *item;
 } known_list;
 
+/* Options that give what files do not say, and how far they were needed. */
+typedef enum fact { FACT_MODEL, FACT_HW, FACT_BATCH, FACT_PROMPT, FACT_GENERATE, FACT_COUNT } fact;
+
+typedef struct fact_use {
+    int64_t rows;                 /* that took it */
+    int64_t unknown;              /* of these, rows whose own name is not known */
+    char first[LLMPERF_NAME_MAX]; /* such a name */
+} fact_use;
+
 typedef struct session {
     const compare_arguments *arguments;
     llmperf_spec_paths paths;
@@ -99,6 +108,7 @@ typedef struct session {
     /* the first file whose rows lack facts */
     char needs_file[LLMPERF_NAME_MAX], needs[LLMPERF_TEXT_MAX];
     int64_t runs, profiled;
+    fact_use use[FACT_COUNT];
     llmperf_error *error;
 } session;
 
@@ -194,12 +204,20 @@ static llmperf_status load_part(session *s, const char *name, bool trusted, void
 typedef llmperf_status loader(session *s, const char *name, bool trusted, void **ret,
                               llmperf_error *error);
 
+static void count_use(fact_use *use, const char *unknown)
+{
+    use->rows++;
+    if (unknown[0] && use->unknown++ == 0)
+        snprintf(use->first, sizeof use->first, "%s", unknown);
+}
+
 /*
  * The specification that a file's name stands for, by --map and the aliases of those shipped, else
- * the one of an option. NULL: none is known, or memory is short (s->error).
+ * the one of an option, which `use` counts (NULL = nobody asks). NULL: none is known, or memory is
+ * short (s->error).
  */
 static void *resolve(session *s, known_list *list, loader *load, const char *name,
-                     const char *fallback)
+                     const char *fallback, fact_use *use)
 {
     const char *ours = name[0] ? renamed(s, name) : NULL;
     const char *tries[] = {ours, ours ? NULL : name, fallback};
@@ -218,6 +236,8 @@ static void *resolve(session *s, known_list *list, loader *load, const char *nam
                 return NULL;
             }
         }
+        if (k->spec && i == 2 && use)
+            count_use(use, name);
         if (k->spec)
             return k->spec;
     }
@@ -300,8 +320,8 @@ static const llmperf_engine *profile_of(session *s, const char *engine)
     if (is_word(asked, "none") || (!asked && s->arguments->common.calibration))
         return NULL;
     if (is_file(asked))
-        return resolve(s, &s->profiles, load_profile, "", asked);
-    return resolve(s, &s->profiles, load_profile, engine, NULL);
+        return resolve(s, &s->profiles, load_profile, "", asked, NULL);
+    return resolve(s, &s->profiles, load_profile, engine, NULL, NULL);
 }
 
 /* Fits of operators: those asked for by name, or the best for the part and the engine's kernels. */
@@ -390,8 +410,16 @@ static void fill_word(char *to, size_t size, const char *word)
         snprintf(to, size, "%s", word);
 }
 
+/* A count that a file does not say, of an option (0 = not given). */
+static int64_t filled(session *s, fact which, int64_t given)
+{
+    if (given > 0)
+        count_use(&s->use[which], "");
+    return given;
+}
+
 /* What the options add. Lengths: a file that tells what was cached needs no prompt. */
-static void complete(const session *s, llmperf_run *run)
+static void complete(session *s, llmperf_run *run)
 {
     const compare_arguments *a = s->arguments;
     if (!is_word(a->engine, "none") && !is_file(a->engine))
@@ -400,11 +428,11 @@ static void complete(const session *s, llmperf_run *run)
     fill_word(run->act_dtype, sizeof run->act_dtype, a->common.act_dtype);
     fill_word(run->kv_dtype, sizeof run->kv_dtype, a->common.kv_dtype);
     if (run->batch == 0)
-        run->batch = a->common.batch;
+        run->batch = filled(s, FACT_BATCH, a->common.batch);
     if (run->prompt == 0 && !run->has_depth)
-        run->prompt = (double)a->common.prompt;
+        run->prompt = (double)filled(s, FACT_PROMPT, a->common.prompt);
     if (run->generate == 0)
-        run->generate = (double)a->common.generate;
+        run->generate = (double)filled(s, FACT_GENERATE, a->common.generate);
     if (run->tp == 0)
         run->tp = a->common.tp;
 }
@@ -585,8 +613,10 @@ static llmperf_status compare_run(session *s, const llmperf_run *read)
     if (run.shape.layers > 0 && !(run.model[0] && renamed(s, run.model)))
         model = model_of_shape(s, &run);
     else
-        model = resolve(s, &s->models, load_model, run.model, s->arguments->model);
-    const llmperf_hw *hw = resolve(s, &s->parts, load_part, run.gpu, s->arguments->hw);
+        model =
+            resolve(s, &s->models, load_model, run.model, s->arguments->model, &s->use[FACT_MODEL]);
+    const llmperf_hw *hw =
+        resolve(s, &s->parts, load_part, run.gpu, s->arguments->hw, &s->use[FACT_HW]);
     if (s->error->status != LLMPERF_OK)
         return s->error->status;
     missing(&run, model != NULL, hw != NULL, needed, sizeof needed);
@@ -633,7 +663,8 @@ static llmperf_status compare_sample(session *s, const llmperf_sample *sample)
         snprintf(run.weight_dtype, sizeof run.weight_dtype, "%s",
                  llmperf_dtype_name((llmperf_dtype)sample->op.dtype));
     s->runs++;
-    const llmperf_hw *hw = resolve(s, &s->parts, load_part, run.gpu, s->arguments->hw);
+    const llmperf_hw *hw =
+        resolve(s, &s->parts, load_part, run.gpu, s->arguments->hw, &s->use[FACT_HW]);
     if (s->error->status != LLMPERF_OK)
         return s->error->status;
     if (!hw)
@@ -809,6 +840,42 @@ static void note_kinds(const session *s, llmperf_comparison *c)
             "are those of the fit ('llmperf specs list engine' has those of unseen models)");
 }
 
+/* What became of the options that give missing facts: none may act, or fail to, unseen. */
+static void note_facts(const session *s, llmperf_comparison *c)
+{
+    const compare_arguments *a = s->arguments;
+    const struct {
+        const char *option, *what;
+        bool given;
+    } facts[FACT_COUNT] = {
+        [FACT_MODEL] = {"--model", a->model, a->model != NULL},
+        [FACT_HW] = {"--hw", a->hw, a->hw != NULL},
+        [FACT_BATCH] = {"--batch", NULL, a->common.batch > 0},
+        [FACT_PROMPT] = {"--prompt", NULL, a->common.prompt > 0},
+        [FACT_GENERATE] = {"--generate", NULL, a->common.generate > 0},
+    };
+    char idle[64] = "";
+    bool names = false;
+    for (int i = 0; i < FACT_COUNT; i++) {
+        const fact_use *use = &s->use[i];
+        size_t used = strlen(idle);
+        if (use->unknown > 0)
+            llmperf_note(&c->notes,
+                         "%lld of %lld rows name a %s that is not known here, the first '%.80s': "
+                         "they are taken for %s %.80s",
+                         (long long)use->unknown, (long long)s->runs,
+                         i == FACT_MODEL ? "model" : "part", use->first, facts[i].option,
+                         facts[i].what);
+        if (!facts[i].given || use->rows > 0)
+            continue;
+        snprintf(idle + used, sizeof idle - used, "%s%s", used ? ", " : "", facts[i].option);
+        names |= facts[i].what != NULL;
+    }
+    if (idle[0] && s->runs > 0)
+        llmperf_note(&c->notes, "no row needs %s: what a file says is not overruled%s", idle,
+                     names ? " (--map THEIR=OURS gives its names another meaning)" : "");
+}
+
 static llmperf_status compare_all(session *s, const option_result *result)
 {
     common_spec_paths(&s->arguments->common, &s->paths);
@@ -818,6 +885,7 @@ static llmperf_status compare_all(session *s, const option_result *result)
     if (status != LLMPERF_OK)
         return status;
     note_kinds(s, s->comparison);
+    note_facts(s, s->comparison);
     llmperf_comparison_note_faster(s->comparison);
     if (s->comparison->row_count == 0 && s->needs[0])
         return explain_nothing(s, s->error);

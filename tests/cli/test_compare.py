@@ -271,8 +271,34 @@ def _():
     one = report["rows"][0]
     equal((one["model"], one["gpu"], one["batch"], one["input_len"]),
           ("llama-3.1-8b", "H100-SXM-80", 8, 1024))
-    plain = compare("", table(row()))["rows"][0]
-    close(one["predicted"]["value"], plain["predicted"]["value"])
+    plain = compare("", table(row()))
+    close(one["predicted"]["value"], plain["rows"][0]["predicted"]["value"])
+    # and it is said
+    equal([n for n in report["notes"] if "overruled" in n],
+          ["no row needs --model, --hw, --batch, --prompt, --generate: what a file says is not "
+           "overruled (--map THEIR=OURS gives its names another meaning)"])
+    expect(not any("overruled" in n for n in plain["notes"]), plain["notes"])
+    # an option that some rows need is used by them alone
+    report = compare("-b 2", table(row(), row(batch="")))
+    equal([r["batch"] for r in report["rows"]], [8, 2])
+    expect(not any("overruled" in n for n in report["notes"]), report["notes"])
+
+
+@case("a name that is not known is taken for the option's, and it is said")
+def _():
+    text = table(row(), row(gpu="lab one"), row(model="our-8b", gpu="lab two"))
+    report = compare("--model llama-3.1-8b --hw l40s", text)
+    equal([r["gpu"] for r in report["rows"]], ["H100-SXM-80", "lab one", "lab two"])
+    first, second, third = (r["predicted"]["value"] for r in report["rows"])
+    close(second, third)
+    expect(second > 2 * first, "an L40S streams at a quarter of an H100's rate")
+    notes = "\n".join(report["notes"])
+    contains(notes, "2 of 3 rows name a part that is not known here, the first 'lab one': they are "
+                    "taken for --hw l40s")
+    contains(notes, "1 of 3 rows name a model that is not known here, the first 'our-8b'")
+    # a name that is missing is no unknown name
+    report = compare("--hw l40s", table(row(gpu="")))
+    expect(not any("not known here" in n for n in report["notes"]), report["notes"])
 
 
 @case("names are mapped, those of files never opened as paths")
@@ -409,9 +435,12 @@ def _():
                         (b'{"avg_ts": "\xff\xfe", "n_prompt": 1, "n_gen": 0}', "FILE:1:"),
                         (b"\x00\x01\x02\x03", "FILE:1:"),
                         (table(row(value="x")), "FILE:2: value is 'x'"),
+                        ('{"avg_ts": 1, "avg_ts": 2}', "FILE:1:22: duplicate object key"),
+                        ('{"avg_ts": yes}', "FILE:1:14: invalid token near 'yes'; JSON is allowed"),
                         (HEADER + "\n", "FILE: no measurement")):
         line = refused(text)
         expect(line.startswith(f"llmperf: {place}"), f"{line!r} does not begin with {place!r}")
+        contains(line, "allowed")
     contains(run("compare /nonexistent.json", code=4).err, "cannot open '/nonexistent.json'")
     contains(run(f"compare {DATA}", code=4).err, "cannot read")
 
