@@ -537,10 +537,15 @@ static void hook_bloom(hf_reader *r)
 
 /* ---- mixture of experts ------------------------------------------------------------------------------- */
 
-/* Item i of a list of integers or booleans; `absent` when the list is shorter. */
+/* Item i of a list of integers or booleans, one a layer; a shorter list is refused, once. */
 static int64_t list_item(hf_reader *r, doc_node *list, int64_t i, int64_t absent)
 {
     int64_t at = 0, value = absent;
+    if (i == r->layers - 1 && (list->kind != DOC_SEQ || (int64_t)list->count < r->layers))
+        done(r, doc_fail(r->document, list, r->error,
+                         "%s has %zu entries; one for each of the %lld layers is allowed",
+                         list->key ? list->key : "the list",
+                         list->kind == DOC_SEQ ? list->count : 0, (long long)r->layers));
     for (doc_node *node = list->first; node; node = node->next, at++)
         if (at == i) {
             done(r, doc_int64(r->document, node, 0, (int64_t)1 << 40, &value, r->error));

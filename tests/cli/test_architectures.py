@@ -432,6 +432,44 @@ def _():
             equal(model[field], other[field], f"{name} {field}")
 
 
+@case("DeciLM-7B: KV heads of each layer; 67 in all hold 34,304 bytes a token")
+def _():
+    # huggingface.co/TinyPixel/decilm-ft3, config.json: its dimensions and list of KV heads
+    heads = [4] * 5 + [2] * 5 + [4] + [2] * 9 + [1] * 11 + [4]
+    equal((len(heads), sum(heads)), (32, 67))
+    config = {"model_type": "deci", "architectures": ["DeciLMForCausalLM"], "hidden_act": "silu",
+              "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 8192,
+              "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+              "num_key_value_heads_per_layer": heads, "tie_word_embeddings": False,
+              "torch_dtype": "bfloat16", "vocab_size": 32000}
+    # q and output, gate, up and down, two norms; a KV head: key and value of 128 channels
+    layer = 2 * 4096**2 + 3 * 4096 * 14336 + 2 * 4096
+    params = 32 * layer + 67 * 2 * 4096 * 128 + 2 * 32000 * 4096 + 4096
+    equal(params, 7043551232)  # the card says 7.04 billion
+    with folder() as here:
+        (here / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        read = report_of(here / "config.json")["model"]
+        config["num_key_value_heads_per_layer"] = heads[:31]
+        (here / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        # a list that is too short leaves a layer without a number: none is made up for it
+        line = run(["specs", "check", here / "config.json"], code=3).err
+        equal(line.count("\n"), 1, line)
+        contains(line, "num_key_value_heads_per_layer has 31 entries; one for each of the 32 layers "
+                       "is allowed")
+    shipped = run_json("specs show decilm-7b")["model"]
+    for model in (read, shipped):
+        equal((model["params"], model["kv_bytes_per_token"]), (params, 67 * 2 * 128 * 2))
+        count = {}
+        for one in model["layer_plan"]:
+            kv = one["attention"]["kv_heads"]
+            count[kv] = count.get(kv, 0) + one["count"]
+        equal(count, {4: 7, 2: 14, 1: 11})
+    # a KV head that fewer devices than query heads share is held by each of them
+    for tp, kv in ((2, 7 * 2 + 14 + 11), (4, 7 + 14 + 11)):
+        report = run_json(f"predict decilm-7b h100-sxm --tp {tp} -b 1 -s 1008 -g 16")
+        equal(report["memory"]["kv_bytes"], 1024 * kv * 2 * 128 * 2, f"tp {tp}")
+
+
 @case("composed models by hand: DeepSeek-V3, Kimi-K2, GLM-5, Mixtral 8x22B, Qwen3-235B")
 def _():
     def params(name):
