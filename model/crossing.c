@@ -39,20 +39,34 @@ typedef struct affine {
     double constant, slope;
 } affine;
 
-/* Peak and bandwidth that an operator reaches at most under a calibration: e P and e BW. */
-static void reached(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                    double *ret_peak, double *ret_bandwidth)
+/* The product with whole tiles of rows: as large ones run, whatever the batch at hand. */
+static llmperf_op of_whole_tiles(const llmperf_op *op)
+{
+    static const double ROWS = 256; /* the tallest tile of model/time.c */
+    llmperf_op whole = *op;
+    double times = ROWS / op->m;
+    whole.m = ROWS;
+    whole.flop *= times;
+    whole.input_bytes *= times;
+    whole.output_bytes *= times;
+    whole.bytes = whole.weight_bytes + whole.input_bytes + whole.output_bytes;
+    return whole;
+}
+
+void reached_rates(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                   double *ret_peak, double *ret_bandwidth)
 {
     *ret_peak = op->flop > 0 ? hw->peak_flop_per_s[op->dtype] : INFINITY;
     *ret_bandwidth = hw->mem_bytes_per_s;
     if (!calib)
         return;
     llmperf_time time;
-    llmperf_time_op(op, hw, calib, &time, NULL);
+    const llmperf_op whole = op->kind == LLMPERF_KIND_GEMM && op->m > 0 ? of_whole_tiles(op) : *op;
+    llmperf_time_op(&whole, hw, calib, &time, NULL);
     if (time.compute_s > 0)
-        *ret_peak = op->flop / time.compute_s;
+        *ret_peak = whole.flop / time.compute_s;
     if (time.memory_s > 0)
-        *ret_bandwidth = op->bytes / time.memory_s;
+        *ret_bandwidth = whole.bytes / time.memory_s;
 }
 
 static llmperf_crossing affine_crossing(affine compute, affine memory, const char *why)
@@ -186,7 +200,7 @@ static step_sums sums_at(const llmperf_case *c, const llmperf_calib *calib, int6
         if (op->kind == LLMPERF_KIND_COLLECTIVE)
             continue;
         double peak, bandwidth;
-        reached(op, c->hw, calib, &peak, &bandwidth);
+        reached_rates(op, c->hw, calib, &peak, &bandwidth);
         double compute = op->repeat * op->flop / peak, memory = op->repeat * op->bytes / bandwidth;
         sums.compute += compute;
         sums.memory += memory;

@@ -1658,17 +1658,7 @@ static void explain_share_host(explainer *e)
 static void reached(const explainer *e, const llmperf_op *op, bool calibrated, double *ret_peak,
                     double *ret_bandwidth)
 {
-    const llmperf_hw *hw = e->c->hw;
-    llmperf_time t;
-    *ret_peak = op->flop > 0 ? hw->peak_flop_per_s[op->dtype] : INFINITY;
-    *ret_bandwidth = hw->mem_bytes_per_s;
-    if (!calibrated)
-        return;
-    llmperf_time_op(op, hw, e->c->calib, &t, NULL);
-    if (t.compute_s > 0)
-        *ret_peak = op->flop / t.compute_s;
-    if (t.memory_s > 0)
-        *ret_bandwidth = op->bytes / t.memory_s;
+    reached_rates(op, e->c->hw, calibrated ? e->c->calib : NULL, ret_peak, ret_bandwidth);
 }
 
 /* What does not depend on how the batch was found: none, or an end of a calibration's interval. */

@@ -33,6 +33,16 @@ void interval_add_host(interval_sum *sum, const interval_sum *before, const llmp
 /* z with P(|N(0,1)| < z) = confidence. */
 double normal_quantile(double confidence);
 
+/* ---- compute-bound batch (crossing.c) --------------------------------------------------------------- */
+
+/*
+ * Peak and bandwidth that an operator reaches: the datasheet's, or with a calibration e P and e BW, a
+ * product's with whole tiles of rows. So they do not depend on how a batch falls on tiles, and compute
+ * overtakes memory once; partial tiles only add to compute, so from that batch on it stays so.
+ */
+void reached_rates(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                   double *ret_peak, double *ret_bandwidth);
+
 /* ---- engine profiles (engine.c) --------------------------------------------------------------------- */
 
 /* What the host adds to a step whose operators take ops_s, launch_s of it launches (collectives

@@ -319,3 +319,40 @@ Test(crossing, calibration_scales_peak_and_bandwidth)
     llmperf_crossings_of(&c, NULL, &all);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 345.1, 0.05, 346);
 }
+
+/*
+ * The same with tiles taller than 16 rows that stream weights a tenth slower, and a fit of its own for
+ * products with one row, half as fast: neither the lone row nor the small tile stands for the rest.
+ * R = 0.8 x 989.4 / (0.9 x 3.35 / 1.1) = 288.780: 1/R - 2/4096 = 0.00297458: 336.18.
+ */
+Test(crossing, a_calibration_is_taken_at_whole_tiles)
+{
+    static llmperf_calib calib;
+    static llmperf_crossings all;
+    llmperf_model model = square();
+    llmperf_hw hw = h100();
+    llmperf_calib_init(&calib);
+    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    entry.key.kind = LLMPERF_KIND_GEMM;
+    entry.key.dtype = LLMPERF_DTYPE_BF16;
+    entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
+    entry.param[LLMPERF_PARAM_MEMORY] = 0.9;
+    entry.param[LLMPERF_PARAM_TALL] = 0.1;
+    entry.param[LLMPERF_PARAM_TILE] = 1;
+    cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+    entry.key.gemv = 1;
+    entry.param[LLMPERF_PARAM_COMPUTE] = 0.4;
+    entry.param[LLMPERF_PARAM_MEMORY] = 0.45;
+    cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+    llmperf_case c = case_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
+    llmperf_crossings_of(&c, &calib, &all);
+    expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 336.18, 0.01, 337);
+    /* the sums' two points are of one fit: between the crossings of the operators they are made of */
+    double least = INFINITY, most = 0;
+    for (int i = 0; i < all.op_count; i++) {
+        least = fmin(least, all.op[i].crossing.exact);
+        most = fmax(most, all.op[i].crossing.exact);
+    }
+    cr_expect(least < all.dense.exact && all.dense.exact < most, "%g in %g to %g", all.dense.exact,
+              least, most);
+}

@@ -407,6 +407,61 @@ Test(moe, compute_bound_batch_by_hand)
                       "%g", all.op[i].crossing.exact);
 }
 
+/* By the formula of time itself, partial tiles and all. */
+static double timed_gap(const llmperf_case *c, int64_t batch)
+{
+    llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
+    int count = llmperf_emit(c, &s, 1, ops);
+    double gap = 0;
+    for (int i = 0; i < count; i++) {
+        llmperf_time t;
+        llmperf_time_op(&ops[i], c->hw, c->calib, &t, NULL);
+        if (ops[i].group == LLMPERF_GROUP_DENSE)
+            gap += ops[i].repeat * (t.compute_s - t.memory_s);
+    }
+    return gap;
+}
+
+/*
+ * A kernel that pays for whole tiles computes as much for 129 rows of an expert as for 256, so that at a
+ * tile's beginning it looks compute-bound and at its end it is not. What is reported is the batch from which on
+ * it is and stays so: that of whole tiles, the same for a kernel that pays for none. Qwen3-30B's layer,
+ * experts reach e_c = 0.9 and e_m = 0.6: they need 128 to 256 rows.
+ */
+Test(moe, compute_bound_batch_does_not_fall_on_tile_edges)
+{
+    static llmperf_calib calib;
+    llmperf_hw part = h100();
+    llmperf_model model = moe_model(2048, 128, 8, 768);
+    llmperf_crossings padded, plain;
+    for (int tile = 0; tile <= 1; tile++) {
+        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+        llmperf_calib_init(&calib);
+        entry.param[LLMPERF_PARAM_COMPUTE] = 0.9;
+        entry.param[LLMPERF_PARAM_MEMORY] = 0.6;
+        entry.param[LLMPERF_PARAM_TILE] = tile;
+        entry.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] = 0.012 * 0.012; /* 2 % */
+        cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
+                                    LLMPERF_DTYPE_BF16, &entry, NULL) == LLMPERF_OK);
+        llmperf_case c = case_of(&model, &part, &(llmperf_workload){.prompt = 1});
+        c.calib = &calib;
+        llmperf_crossings_of(&c, &calib, tile ? &padded : &plain);
+        const llmperf_crossing *dense = tile ? &padded.dense : &plain.dense;
+        cr_assert(dense->exists, "%s", dense->why);
+        for (int64_t b = dense->batch; b < 20 * dense->batch; b += 1 + b / 97)
+            cr_assert(timed_gap(&c, b) >= 0, "tile %d: not compute-bound at %" PRId64, tile, b);
+    }
+    cr_expect(padded.dense.batch == plain.dense.batch, "%" PRId64 ", without padding %" PRId64,
+              padded.dense.batch, plain.dense.batch);
+    double rows = (double)padded.dense.batch * 8 / 128;
+    cr_expect(fabs(rows - 256 * round(rows / 256)) > 4, "%g rows are a tile's edge", rows);
+    /* 1.645 x 2 % of the ratio of efficiencies moves 1/R as much, the batch a little more */
+    double down = (double)padded.dense.low / (double)padded.dense.batch;
+    double up = (double)padded.dense.high / (double)padded.dense.batch;
+    cr_expect(0.9 < down && down < 0.97 && 1.03 < up && up < 1.1, "%g to %g", down, up);
+}
+
 /* Two kinds of experts in one model: each has its own batch. A100, n = 8192, k = 4096 and E 64 of
  * which 2 are active: 1/m* = 1/153.016 - 1/8192 - 1/4096 = 0.00616906, 162.1 rows, b = 162.1 x 32. */
 Test(moe, compute_bound_batch_of_each_kind_of_expert)
