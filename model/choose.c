@@ -77,6 +77,32 @@ static double spread_at(double distance)
     return TWIN + PER_DISTANCE * fmin(distance, FARTHEST);
 }
 
+/* What times measured on one part come to on another: kernels keep their cycles, not their seconds. */
+static double clock_ratio(const llmperf_hw *from, const llmperf_hw *to)
+{
+    return from->clock_hz > 0 && to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 1;
+}
+
+static void scale_param(llmperf_calib_entry *entry, llmperf_param param, double factor)
+{
+    entry->param[param] *= factor;
+    for (int other = 0; other < LLMPERF_PARAM_COUNT; other++) {
+        entry->covariance[param][other] *= factor;
+        entry->covariance[other][param] *= factor;
+    }
+}
+
+/* Times as the file has them, times `scale`, whatever they were scaled by before. */
+static void scale_times(llmperf_calib *calib, double scale)
+{
+    double factor = scale / (calib->time_scale > 0 ? calib->time_scale : 1);
+    calib->time_scale = scale;
+    for (int i = 0; i < calib->entry_count; i++)
+        for (int p = 0; p < LLMPERF_PARAM_COUNT; p++)
+            if (llmperf_param_is_time((llmperf_param)p))
+                scale_param(&calib->entry[i], (llmperf_param)p, factor);
+}
+
 /* ---- the heads of the files -------------------------------------------------------------------------- */
 
 typedef struct candidate {
@@ -84,6 +110,7 @@ typedef struct candidate {
     char hw[LLMPERF_NAME_MAX];
     bool own, kin, asked, measured; /* the part's; its architecture's; the library; on a device */
     double distance;
+    double time_scale;
     int library; /* rank */
 } candidate;
 
@@ -194,6 +221,7 @@ static bool visit(const char *name, const char *path, void *context)
         one.distance = hw_distance(c->other, c->hw, &one.kin);
         if (one.distance < 0)
             return true;
+        one.time_scale = clock_ratio(c->other, c->hw);
     }
     if (!c->found || is_better(&one, &c->best))
         c->best = one;
@@ -213,8 +241,10 @@ llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmpe
         status = llmperf_calib_load(c.best.path, ret_calib, error);
     if (status == LLMPERF_OK) {
         *ret_found = c.found;
-        if (c.found)
-            ret_calib->borrowed = c.best.own ? 0 : spread_at(c.best.distance);
+        if (c.found && !c.best.own) {
+            ret_calib->borrowed = spread_at(c.best.distance);
+            scale_times(ret_calib, c.best.time_scale);
+        }
     }
     free(c.other);
     return status;
@@ -223,16 +253,22 @@ llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmpe
 void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, const llmperf_hw *hw)
 {
     bool kin;
+    double scale = 1;
     calib->borrowed = 0;
-    if (!calib->hw[0] || llmperf_hw_is(hw, calib->hw))
+    if (!calib->hw[0] || llmperf_hw_is(hw, calib->hw)) {
+        scale_times(calib, scale);
         return;
+    }
     calib->borrowed = spread_at(FARTHEST);
     chooser c = {.paths = paths, .hw = hw, .other = malloc(sizeof *c.other)};
     if (c.other && load_other(&c, calib->hw)) {
         double distance = hw_distance(c.other, hw, &kin);
-        if (distance >= 0)
+        if (distance >= 0) {
             calib->borrowed = spread_at(distance);
+            scale = clock_ratio(c.other, hw);
+        }
     }
+    scale_times(calib, scale);
     free(c.other);
 }
 
@@ -259,6 +295,16 @@ static bool has_fit(const llmperf_calib *calib, int count, const llmperf_calib_k
 
 static const char TAKEN[] = "taken from ";
 
+static void remark_taken(const llmperf_calib *from, llmperf_calib_entry *entry)
+{
+    char scaled[48] = "";
+    size_t used = strlen(entry->remarks);
+    if (from->time_scale > 0 && fabs(from->time_scale - 1) > 5e-4)
+        snprintf(scaled, sizeof scaled, ", times x %.3g", from->time_scale);
+    snprintf(entry->remarks + used, sizeof entry->remarks - used, "%s%s%.60s%s", used ? "; " : "",
+             TAKEN, from->name, scaled);
+}
+
 llmperf_status llmperf_calib_complete(llmperf_calib *calib, const llmperf_calib *from,
                                       llmperf_error *error)
 {
@@ -268,10 +314,8 @@ llmperf_status llmperf_calib_complete(llmperf_calib *calib, const llmperf_calib 
         llmperf_calib_entry entry = from->entry[i];
         if (has_fit(calib, had, &entry.key) || strstr(entry.remarks, TAKEN))
             continue; /* what it took itself is to be had from where it came */
-        size_t used = strlen(entry.remarks);
         entry.residual = sqrt(entry.residual * entry.residual + spread * spread);
-        snprintf(entry.remarks + used, sizeof entry.remarks - used, "%s%s%.60s", used ? "; " : "",
-                 TAKEN, from->name);
+        remark_taken(from, &entry);
         llmperf_status status = llmperf_calib_add(calib, &entry, error);
         if (status != LLMPERF_OK)
             return status;

@@ -135,6 +135,13 @@ const char *llmperf_param_name(llmperf_param param)
     return (unsigned)param < LLMPERF_PARAM_COUNT ? PARAM_NAMES[param] : "?";
 }
 
+bool llmperf_param_is_time(llmperf_param param)
+{
+    const char *name = llmperf_param_name(param);
+    size_t length = strlen(name);
+    return length > 2 && strcmp(name + length - 2, "_s") == 0;
+}
+
 llmperf_param llmperf_param_parse(const char *name)
 {
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)

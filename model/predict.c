@@ -326,6 +326,19 @@ static void note_engine(const llmperf_case *c, llmperf_notes *notes)
                      host->engine, c->hw->name, c->calib->hw, 100 * c->calib->borrowed);
 }
 
+/* What was carried over from another part, and how. */
+static void note_borrowing(const llmperf_case *c, llmperf_notes *notes)
+{
+    const llmperf_calib *calib = c->calib;
+    char times[80] = "kept";
+    if (calib->time_scale > 0 && fabs(calib->time_scale - 1) > 5e-4)
+        snprintf(times, sizeof times, "as cycles of its clock (x %.3g)", calib->time_scale);
+    llmperf_note(notes,
+                 "%s was fitted on %s: its efficiencies are carried over to %s, its launch times "
+                 "%s, the intervals widened by %.0f %%",
+                 calib->name, calib->hw, c->hw->name, times, 100 * calib->borrowed);
+}
+
 /* What the user should know of the calibration: where it comes from, what it has no fit for.
  * Returns the share of a decode step that it does not time. */
 static double note_calibration(const llmperf_case *c, llmperf_notes *notes, bool *ret_times_links)
@@ -360,10 +373,7 @@ static double note_calibration(const llmperf_case *c, llmperf_notes *notes, bool
         return 0;
     }
     if (c->calib->borrowed > 0)
-        llmperf_note(notes,
-                     "%s was fitted on %s: its efficiencies are carried over to %s, its launch "
-                     "times kept, the intervals widened by %.0f %%",
-                     c->calib->name, c->calib->hw, c->hw->name, 100 * c->calib->borrowed);
+        note_borrowing(c, notes);
     if (bare > 0)
         llmperf_note(notes,
                      "%s has no fit for %s: %.0f of %.0f launches of a decode step, %.2g %% of its "

@@ -570,6 +570,7 @@ static void put_prediction(sink *s, const llmperf_prediction *p)
         sink_text(s, "kind", llmperf_estimate_kind_name(p->kind));
         sink_text(s, "hardware", c->calib->hw);
         sink_text(s, "library", c->calib->library[0] ? c->calib->library : NULL);
+        sink_number(s, "time_scale", c->calib->time_scale > 0 ? c->calib->time_scale : 1);
         sink_text(s, "engine", c->calib->host.engine[0] ? c->calib->host.engine : NULL);
         sink_end_object(s);
     } else {

@@ -47,6 +47,9 @@ LLMPERF_API const char *llmperf_param_name(llmperf_param param);
 
 LLMPERF_API llmperf_param llmperf_param_parse(const char *name); /* LLMPERF_PARAM_COUNT: none */
 
+/* Is it a time, in seconds? Else it is a share, a norm or a factor of the shape. */
+LLMPERF_API bool llmperf_param_is_time(llmperf_param param);
+
 /* From `least` (or above it, when `above`) to `most`: where a parameter is physics. */
 typedef struct llmperf_param_range {
     double least, most;
@@ -140,6 +143,9 @@ typedef struct llmperf_calib {
     /* standard deviation of log(time) that borrowing from another part adds; 0 = the part's own.
      * Not in the file: llmperf_calib_lend() sets it. */
     double borrowed;
+    /* What its times (launch, loops, work items, hops) were multiplied by for use on that part: the
+     * ratio of the clocks; 0 = as in the file. Set with `borrowed`. */
+    double time_scale;
     llmperf_host host; /* of an engine profile */
     int variants;      /* entries that index[] does not hold */
     int entry_count;
@@ -195,7 +201,8 @@ LLMPERF_API llmperf_status llmperf_calib_load_text(const char *name, const char 
  *   2. the asked library, where `library` is not NULL
  *   3. one that was measured on a device here before those fitted to public samples
  *   4. vllm, sglang, trtllm, then by name
- * Efficiencies carry over, absolute times as they are; ret_calib->borrowed says what that adds.
+ * Efficiencies carry over, absolute times as so many cycles of the clock: ret_calib->time_scale;
+ * ret_calib->borrowed says what that adds.
  *   ret_found: false where no part is near enough (another vendor's, an unknown architecture):
  *              ret_calib is untouched then
  *   errors:    LLMPERF_E_IO, LLMPERF_E_SPEC for the chosen file; files whose head does not read are
@@ -206,8 +213,10 @@ LLMPERF_API llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths,
                                                 llmperf_calib *ret_calib, bool *ret_found,
                                                 llmperf_error *error);
 
-/* Sets calib->borrowed for use on `hw`: 0 on its own part, more the less the parts are alike (the
- * most where the part it was fitted on is not found in hardware/ of the folders). */
+/* Makes a calibration one for use on `hw`. calib->borrowed: 0 on its own part, more the less the parts
+ * are alike (the most where the part it was fitted on is not found in hardware/ of the folders).
+ * calib->time_scale: its times with their covariances are scaled by the ratio of the clocks, where both
+ * parts are of one vendor and say theirs. May be called again for another part. */
 LLMPERF_API void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths,
                                     const llmperf_hw *hw);
 

@@ -397,6 +397,22 @@ def _():
             expect(line == line.rstrip(), f"trailing blanks: {line!r}")
 
 
+@case("a part without a calibration borrows its kin's, in cycles of its own clock, and says so")
+def _():
+    # l4 turns at 2.04 GHz, the L40S that it borrows from at 2.52; the H200 as fast as the H100
+    for part, lender, ratio, words in (("l4", "l40s", 2.52 / 2.04, "as cycles of its clock (x 1.24)"),
+                                       ("h200-sxm", "h100-sxm", 1, "kept")):
+        out = run_json(f"predict llama-3.1-8b {part}")
+        calibration = out["hardware"]["calibration"]
+        equal((calibration["kind"], calibration["hardware"]), ("borrowed", lender), part)
+        close(calibration["time_scale"], ratio, part)
+        contains(" ".join(out["notes"]), f"{lender}-vllm was fitted on {lender}")
+        contains(" ".join(out["notes"]), f"its launch times {words}")
+        contains(run(f"predict llama-3.1-8b {part}", code=0).out, f"borrowed ({lender}-vllm)")
+    own = run_json("predict llama-3.1-8b l40s")["hardware"]["calibration"]
+    equal((own["kind"], own["time_scale"]), ("calibrated", 1))
+
+
 @case("deterministic: the same bytes twice, in any locale")
 def _():
     words = f"{PREDICT} -b 64"

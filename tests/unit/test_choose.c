@@ -171,6 +171,122 @@ Test(choose, lending_by_hand)
     cr_expect(calib.borrowed == 0);
 }
 
+/* ---- times are cycles ------------------------------------------------------------------------------ */
+
+Test(choose, what_is_a_time)
+{
+    static const char *const TIMES[] = {"launch_s", "serial_s", "work_item_s", "hop_s",
+                                        "loop_s",   "head_s",   "query_item_s"};
+    int times = 0;
+    for (int p = 0; p < LLMPERF_PARAM_COUNT; p++)
+        times += llmperf_param_is_time((llmperf_param)p);
+    cr_expect_geq(times, (int)(sizeof TIMES / sizeof *TIMES));
+    for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++)
+        cr_expect(llmperf_param_is_time(llmperf_param_parse(TIMES[i])), "%s", TIMES[i]);
+    cr_expect(!llmperf_param_is_time(LLMPERF_PARAM_MEMORY));
+    cr_expect(!llmperf_param_is_time(LLMPERF_PARAM_NORM));
+    cr_expect(!llmperf_param_is_time(LLMPERF_PARAM_SETTLE));
+    cr_expect(!llmperf_param_is_time(LLMPERF_PARAM_COUNT));
+}
+
+/* A fit on an A100 (1.41 GHz) with a launch of 10 us, known to 1 us. */
+static void set_a100_fit(void)
+{
+    llmperf_calib_entry e = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    e.key = (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16};
+    e.param[LLMPERF_PARAM_LAUNCH] = 10e-6;
+    e.param[LLMPERF_PARAM_LOOP] = 2e-6;
+    e.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    e.param[LLMPERF_PARAM_FILL] = 100;
+    e.covariance[LLMPERF_PARAM_LAUNCH][LLMPERF_PARAM_LAUNCH] = 1e-12;
+    e.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] = 1e-4;
+    e.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_LAUNCH] = 5e-9;
+    e.covariance[LLMPERF_PARAM_LAUNCH][LLMPERF_PARAM_MEMORY] = 5e-9;
+    e.residual = 0.06;
+    llmperf_calib_init(&calib);
+    snprintf(calib.name, sizeof calib.name, "fit");
+    snprintf(calib.hw, sizeof calib.hw, "a100-sxm-80gb");
+    cr_assert(llmperf_calib_add(&calib, &e, &error) == LLMPERF_OK);
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+Test(choose, times_keep_their_cycles_and_efficiencies_their_share)
+{
+    const llmperf_calib_entry *e = calib.entry;
+    set_a100_fit();
+    load_part("h100-sxm"); /* 1.98 GHz: 10 us x 1.41 / 1.98 = 7.12 us */
+    llmperf_calib_lend(&calib, &paths, &hw);
+    const double f = 1.41 / 1.98;
+    cr_expect(near(calib.time_scale, f));
+    cr_expect(near(e->param[LLMPERF_PARAM_LAUNCH], 10e-6 * f));
+    cr_expect(near(e->param[LLMPERF_PARAM_LOOP], 2e-6 * f));
+    cr_expect(e->param[LLMPERF_PARAM_MEMORY] == 0.8 && e->param[LLMPERF_PARAM_FILL] == 100);
+    /* what is not known of a time scales with it: its variance twice, a covariance once */
+    cr_expect(near(e->covariance[LLMPERF_PARAM_LAUNCH][LLMPERF_PARAM_LAUNCH], 1e-12 * f * f));
+    cr_expect(near(e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_LAUNCH], 5e-9 * f));
+    cr_expect(near(e->covariance[LLMPERF_PARAM_LAUNCH][LLMPERF_PARAM_MEMORY], 5e-9 * f));
+    cr_expect(e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] == 1e-4);
+}
+
+Test(choose, lending_once_more_starts_from_the_fit)
+{
+    const double *param = calib.entry[0].param;
+    set_a100_fit();
+    load_part("h100-sxm");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    load_part("l40s"); /* 2.52 GHz */
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(near(param[LLMPERF_PARAM_LAUNCH], 10e-6 * 1.41 / 2.52));
+    load_part("a100-sxm-80gb");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(near(param[LLMPERF_PARAM_LAUNCH], 10e-6) && calib.borrowed == 0);
+    load_part("h100-sxm");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    load_part("mi300x"); /* another vendor's cycles are other cycles */
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(near(param[LLMPERF_PARAM_LAUNCH], 10e-6) && calib.borrowed > 0);
+    load_part("h200-sxm");
+    hw.clock_hz = 0; /* not said: kept */
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(near(param[LLMPERF_PARAM_LAUNCH], 10e-6) && calib.borrowed > 0);
+}
+
+Test(choose, the_chosen_one_is_scaled_like_a_lent_one)
+{
+    static llmperf_calib chosen;
+    cr_assert(choose("l4", NULL)); /* 2.04 GHz, from the L40S at 2.52 */
+    chosen = calib;
+    cr_expect(near(chosen.time_scale, 2.52 / 2.04));
+    load_part("l40s");
+    bool found;
+    cr_assert(llmperf_calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_OK);
+    cr_assert_eq(calib.entry_count, chosen.entry_count);
+    for (int i = 0; i < calib.entry_count; i++)
+        cr_expect(near(chosen.entry[i].param[LLMPERF_PARAM_LAUNCH],
+                       calib.entry[i].param[LLMPERF_PARAM_LAUNCH] * 2.52 / 2.04));
+    load_part("l4");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(memcmp(calib.entry, chosen.entry, sizeof calib.entry) == 0);
+    cr_expect(calib.borrowed == chosen.borrowed);
+}
+
+Test(choose, what_is_taken_from_another_part_is_scaled_and_says_so)
+{
+    static llmperf_calib own;
+    set_a100_fit();
+    load_part("h100-sxm");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    llmperf_calib_init(&own);
+    cr_assert(llmperf_calib_complete(&own, &calib, &error) == LLMPERF_OK);
+    cr_expect(near(own.entry[0].param[LLMPERF_PARAM_LAUNCH], 10e-6 * 1.41 / 1.98));
+    cr_expect_str_eq(own.entry[0].remarks, "taken from fit, times x 0.712");
+    cr_expect(own.entry[0].residual > 0.06);
+}
+
 /* ---- what one lacks and another has -------------------------------------------------------------- */
 
 Test(choose, completing_takes_what_is_missing_and_widens_it)
@@ -227,6 +343,61 @@ Test(choose, fp16_takes_the_fit_of_bf16_and_fp4_that_of_fp8)
               llmperf_calib_find(&calib, &fp8, LLMPERF_REGIME_NONE));
     cr_expect(llmperf_calib_find(&calib, &fp8, LLMPERF_REGIME_NONE) != LLMPERF_CALIB_NO_ENTRY);
     cr_expect(llmperf_calib_find(&calib, &fp32, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
+}
+
+/* ---- properties over all shipped parts --------------------------------------------------------------- */
+
+static double time_of(double m)
+{
+    const double n = 4096, k = 4096;
+    const llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                           .dtype = LLMPERF_DTYPE_BF16,
+                           .launches = 1,
+                           .m = m,
+                           .n = n,
+                           .k = k,
+                           .flop = 2 * m * n * k,
+                           .weight_bytes = 2 * n * k,
+                           .input_bytes = 2 * m * k,
+                           .output_bytes = 2 * m * n,
+                           .bytes = 2 * (n * k + m * k + m * n)};
+    double time = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+    double floor = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+    cr_expect(isfinite(time) && time >= floor / 1.05, "m %g on %s: %g below %g", m, hw.name, time,
+              floor);
+    return time;
+}
+
+static int borrowing_parts;
+
+static bool borrows_within_the_floor(const char *name, const char *path, void *context)
+{
+    bool found = false;
+    (void)name;
+    (void)context;
+    cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_OK);
+    if (!found || !(hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] > 0))
+        return true;
+    borrowing_parts++;
+    double before = 0;
+    for (double m = 1; m <= 8192; m *= 2) {
+        double time = time_of(m);
+        cr_expect_geq(time, before, "%s at %g rows", hw.name, m);
+        before = time;
+    }
+    double slow = time_of(1);
+    hw.clock_hz *= 2; /* a part that differs by its clock alone is not slower */
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect_leq(time_of(1), slow, "%s", hw.name);
+    return true;
+}
+
+Test(choose, no_part_falls_below_its_floor_and_time_grows_with_rows)
+{
+    cr_assert(llmperf_list_specs(&paths, "hardware", borrows_within_the_floor, NULL, &error) ==
+              LLMPERF_OK);
+    cr_expect_gt(borrowing_parts, 20);
 }
 
 /* ---- what it means for an estimate ----------------------------------------------------------------- */
