@@ -19,6 +19,7 @@ static const double TOO_FAST = 0.95;     /* of the roofline: faster is not this 
 static const double COMMON_CI = 0.05;    /* an interval of this share halves the weight */
 static const double SPLIT_GAIN = 0.9;    /* of the error: worth a fit of its own */
 static const double MOST_RESIDUAL = 1.5; /* a factor of 4.5: says nothing about any operator */
+static const double STREAM_FRAC = 0.15;  /* below the best: something held it up */
 static const double Z90 = 1.6448536269514722;
 
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
@@ -95,6 +96,46 @@ static llmperf_op op_on(const llmperf_sample *s, const llmperf_hw *hw)
     if (op.kind == LLMPERF_KIND_ELEMENTWISE || op.kind == LLMPERF_KIND_GATHER)
         op.dtype = (uint8_t)vector_dtype(hw);
     return op;
+}
+
+/* The operator as undisturbed memory would have timed it: where a stream beside it took f times as
+ * long as `stream` says, its bytes took f times as long as well, and stand for f times as many. */
+static llmperf_op op_undisturbed(const llmperf_sample *s, const llmperf_hw *hw, double stream)
+{
+    llmperf_op op = op_on(s, hw);
+    if (!(stream > 0 && s->stream_bytes_per_s > 0))
+        return op;
+    return llmperf_op_slowed(&op, stream / s->stream_bytes_per_s);
+}
+
+/* The rate of the stream beside the samples of a part where nothing held it up (mean, of logarithms,
+ * of those within STREAM_FRAC of the best), and by how much it differs from that in all: root mean
+ * square of the logarithm. 0: no stream ran. */
+static void streams_of(const llmperf_samples *all, const llmperf_hw *hw, double *ret_alone,
+                       double *ret_spread)
+{
+    double best = 0, sum = 0, squares = 0;
+    int64_t alone = 0, count = 0;
+    for (int i = 0; i < 3; i++)
+        for (int64_t k = 0; k < all->count; k++) {
+            const llmperf_sample *s = &all->sample[k];
+            const char *part = all->name[s->hw];
+            double rate = s->stream_bytes_per_s;
+            if (!(rate > 0) || (part[0] && !llmperf_hw_is(hw, part)))
+                continue;
+            if (i == 0) {
+                best = fmax(best, rate);
+            } else if (i == 1 && rate * (1 + STREAM_FRAC) >= best) {
+                sum += log(rate);
+                alone++;
+            } else if (i == 2) {
+                double off = log(rate) - sum / (double)alone;
+                squares += off * off;
+                count++;
+            }
+        }
+    *ret_alone = alone > 0 ? exp(sum / (double)alone) : 0;
+    *ret_spread = count > 0 ? sqrt(squares / (double)count) : 0;
 }
 
 static llmperf_calib_key key_of(const llmperf_sample *s, const llmperf_hw *hw,
@@ -212,6 +253,7 @@ typedef struct group {
     const llmperf_sample **sample; /* the usable ones */
     int64_t count, capacity;
     int64_t warm, refused, windowed, disturbed;
+    double stream_bytes_per_s; /* where nothing held memory up; 0 = not known */
 } group;
 
 /* Logarithms of the ratios of times of one operator that was measured more than once. */
@@ -231,7 +273,8 @@ typedef struct grouping {
     char other_part[LLMPERF_NAME_MAX], device[LLMPERF_NAME_MAX];
     uint64_t hash;
     bool throttled, contended;
-    repeats repeats; /* drift and pairs of all groups */
+    double stream_bytes_per_s, stream_spread; /* streams_of() */
+    repeats repeats;                          /* drift and pairs of all groups */
 } grouping;
 
 enum { GROUPS_MAX = 512 };
@@ -255,7 +298,8 @@ static group *group_for(grouping *g, const llmperf_sample *s)
     if (g->count == GROUPS_MAX)
         return NULL;
     group *new_one = &g->group[g->count++];
-    *new_one = (group){.key = key, .version = s->version};
+    *new_one =
+        (group){.key = key, .version = s->version, .stream_bytes_per_s = g->stream_bytes_per_s};
     memcpy(new_one->library, library, sizeof library);
     return new_one;
 }
@@ -344,6 +388,7 @@ static llmperf_status make_groups(const llmperf_samples *samples, const llmperf_
     g.options.points = g.options.points > 0 ? g.options.points : POINTS;
     g.options.folds = g.options.folds > 0 ? g.options.folds : FOLDS;
     g.group = calloc(GROUPS_MAX, sizeof *g.group);
+    streams_of(samples, hw, &g.stream_bytes_per_s, &g.stream_spread);
     bool good = g.group != NULL;
     for (int64_t i = 0; good && i < samples->count; i++)
         good = file_sample(&g, &samples->sample[i]);
@@ -469,7 +514,8 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         llmperf_time t;
         double ideal = llmperf_time_op(&op, hw, NULL, &t, NULL);
         terms[i] = (bare){t.compute_s, fmax(t.memory_s, t.link_s), s->time_s};
-        double predicted = llmperf_time_op(&op, hw, calib, NULL, &g);
+        llmperf_op then = op_undisturbed(s, hw, own->stream_bytes_per_s);
+        double predicted = llmperf_time_op(&then, hw, calib, NULL, &g);
         double ratio = predicted / s->time_s, residual = -log(ratio);
         error[i] = fabs(ratio - 1);
         sum += error[i];
@@ -519,8 +565,16 @@ static bool same_operator(const llmperf_sample *a, const llmperf_sample *b)
            memcmp(&a->op, &b->op, sizeof a->op) == 0;
 }
 
+/* The sample's time as its memory would be undisturbed, by the roofline. */
+static double time_undisturbed(const group *own, const llmperf_hw *hw, const llmperf_sample *s)
+{
+    llmperf_op now = op_on(s, hw), then = op_undisturbed(s, hw, own->stream_bytes_per_s);
+    return s->time_s * llmperf_time_op(&now, hw, NULL, NULL, NULL) /
+           llmperf_time_op(&then, hw, NULL, NULL, NULL);
+}
+
 /* Every sample beside the next one of the same operator. */
-static repeats repeats_of(const group *own)
+static repeats repeats_of(const group *own, const llmperf_hw *hw)
 {
     repeats r = {0};
     if (own->count >
@@ -530,7 +584,8 @@ static repeats repeats_of(const group *own)
         for (int64_t k = i + 1; k < own->count; k++) {
             if (!same_operator(own->sample[i], own->sample[k]))
                 continue;
-            double ratio = log(own->sample[k]->time_s / own->sample[i]->time_s);
+            double ratio = log(time_undisturbed(own, hw, own->sample[k]) /
+                               time_undisturbed(own, hw, own->sample[i]));
             r.sum += ratio;
             r.squares += ratio * ratio;
             r.pairs++;
@@ -654,7 +709,7 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
         const llmperf_sample *s = own->sample[i];
         double ci = s->ci_s / s->time_s / COMMON_CI;
         uint64_t family = family_of(s);
-        row[i] = (fit_row){.op = op_on(s, g->hw),
+        row[i] = (fit_row){.op = op_undisturbed(s, g->hw, own->stream_bytes_per_s),
                            .log_time = log(s->time_s),
                            .weight = 1 / (1 + ci * ci),
                            .family = family,
@@ -670,10 +725,10 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
                                             &one->entry.residual, &one->entry.correlation, NULL))
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (one->status == LLMPERF_OK) {
-        repeats twice = repeats_of(own);
+        repeats twice = repeats_of(own, g->hw);
         widen(&one->entry);
         allow_for_other_runs(&one->entry, &twice, &g->repeats);
-        allow_for_memory(&one->entry, g->options.memory_spread);
+        allow_for_memory(&one->entry, g->stream_spread);
     }
     if (one->status == LLMPERF_OK && !(one->entry.residual <= MOST_RESIDUAL)) {
         one->status = LLMPERF_E_FIT;
@@ -767,7 +822,7 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                                     (long long)samples->count);
     }
     for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
-        repeats one = repeats_of(&g.group[i]);
+        repeats one = repeats_of(&g.group[i], g.hw);
         g.repeats.drift += one.drift * (double)one.pairs;
         g.repeats.pairs += one.pairs;
     }
@@ -787,6 +842,7 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
         fits.samples = g.used;
         fits.throttled = g.throttled;
         fits.contended = g.contended;
+        fits.stream_bytes_per_s = g.stream_bytes_per_s;
         memcpy(fits.other_part, g.other_part, sizeof fits.other_part);
         memcpy(fits.device, g.device, sizeof fits.device);
         snprintf(fits.digest, sizeof fits.digest, "fnv1a64:%016llx", (unsigned long long)g.hash);
@@ -846,6 +902,7 @@ llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *re
     ret_calib->samples = fits->samples;
     ret_calib->throttled = fits->throttled;
     ret_calib->contended = fits->contended;
+    ret_calib->stream_bytes_per_s = fits->stream_bytes_per_s;
     return LLMPERF_OK;
 }
 

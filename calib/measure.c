@@ -22,10 +22,11 @@ enum {
 
 static const double INTERVAL_FRAC = 0.01, SHORT_FRAC = 0.05, SHORT_S = 20e-6;
 static const double TIME_LIMIT_S = 3, COOL_S = 0.2, COOL_SHARE = 0.1, WATCH_FRAC = 0.15;
+static const double WATCH_EVERY_S = 0.25; /* of a long attempt */
 static const double OUTLIER_RANGES = 3, DRIFT_FRAC = 0.02, TREND_Z = 3;
 /* what a second attempt may cure */
-static const unsigned CURABLE =
-    LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED | LLMPERF_SAMPLE_UNSTEADY;
+static const unsigned CURABLE = LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED |
+                                LLMPERF_SAMPLE_UNSTEADY | LLMPERF_SAMPLE_SLOW_MEMORY;
 
 static double now_s(void)
 {
@@ -153,6 +154,10 @@ typedef struct sampler {
     double begun_s;                  /* clock at the start of an attempt */
     double reported_s;               /* sum of the times of all attempts, warm-ups included */
     double reported_before_s;        /* of earlier attempts */
+    double watched_s;                /* clock when the stream ran last */
+    double stream_sum_log_s;         /* of this attempt's streams: sum of log(seconds) */
+    double stream_least_s, stream_most_s;
+    int stream_count;
 } sampler;
 
 /* Seconds of this attempt. A simulated device answers at once: its own count. */
@@ -186,6 +191,21 @@ static llmperf_status run(sampler *s, int count, double *seconds, unsigned *flag
     return LLMPERF_OK;
 }
 
+/* What a stream of `seconds` says of this attempt. What is in a cache does not care. */
+static void note_stream(sampler *s, double seconds, bool alone, unsigned *flags)
+{
+    s->stream_least_s = s->stream_count > 0 ? fmin(s->stream_least_s, seconds) : seconds;
+    s->stream_most_s = s->stream_count > 0 ? fmax(s->stream_most_s, seconds) : seconds;
+    s->stream_sum_log_s += log(seconds);
+    s->stream_count++;
+    if (!s->probe->cold)
+        return;
+    if (!alone)
+        *flags |= LLMPERF_SAMPLE_SLOW_MEMORY;
+    if (s->stream_most_s > s->stream_least_s * (1 + s->options.watch_frac))
+        *flags |= LLMPERF_SAMPLE_UNSTEADY;
+}
+
 /* Is the memory stream slower than it can be? Remembers its best. */
 static llmperf_status watch(sampler *s, unsigned *flags, llmperf_error *error)
 {
@@ -203,33 +223,20 @@ static llmperf_status watch(sampler *s, unsigned *flags, llmperf_error *error)
     if (!(*o->watch_best_s > 0) || best_s < *o->watch_best_s)
         *o->watch_best_s = best_s;
     bool alone = best_s <= *o->watch_best_s * (1 + o->watch_frac);
-    if (!alone)
-        *flags |= LLMPERF_SAMPLE_CONTENDED;
+    s->watched_s = now_s();
+    if (best_s > 0)
+        note_stream(s, best_s, alone, flags);
     if (o->watch_log && best_s > 0) {
         o->watch_log->sum_log_s += log(best_s);
-        o->watch_log->sum_square += log(best_s) * log(best_s);
         o->watch_log->count++;
-        o->watch_log->alone_sum_log_s += alone ? log(best_s) : 0;
-        o->watch_log->alone_count += alone;
     }
     return LLMPERF_OK;
 }
 
-double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch, bool alone)
+double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch)
 {
-    int64_t count = alone ? log->alone_count : log->count;
-    double sum = alone ? log->alone_sum_log_s : log->sum_log_s;
-    return count < 1 ? 0 : llmperf_probe_bytes(watch) / exp(sum / (double)count);
-}
-
-double llmperf_watch_spread(const llmperf_watch_log *log)
-{
-    if (log->alone_count < 1 || log->count < 1)
-        return 0;
-    double count = (double)log->count, mean = log->sum_log_s / count;
-    double alone = log->alone_sum_log_s / (double)log->alone_count;
-    double variance = fmax(0, log->sum_square / count - mean * mean);
-    return sqrt(variance + (mean - alone) * (mean - alone));
+    return log->count < 1 ? 0
+                          : llmperf_probe_bytes(watch) / exp(log->sum_log_s / (double)log->count);
 }
 
 /* How many repetitions next: a half more than there are, as far as the time allows. */
@@ -251,6 +258,8 @@ static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmper
     int have = 0;
     llmperf_measurement m = {0};
 
+    s->stream_count = 0;
+    s->stream_sum_log_s = 0;
     llmperf_status status = watch(s, &flags, error);
     /* pages, caches, clocks: the first run tells how long one takes, the second warms; what a backend
      * prepares meanwhile (operands, algorithms to choose from) is not taken off the limit */
@@ -265,13 +274,17 @@ static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmper
         /* one run takes all the time there is: it is the sample */
         s->seconds[have++] = warm_s;
     } else {
-        flags &= ~CURABLE; /* what the warm-up met does not count */
+        flags &= ~CURABLE | LLMPERF_SAMPLE_SLOW_MEMORY; /* what the warm-up met does not count */
         do {
             int count = next_count(s, have, warm_s, limit_s);
             status = run(s, count, s->seconds + have, &flags, error);
             if (status != LLMPERF_OK)
                 return status;
             have += count;
+            if (!s->options.simulated && now_s() - s->watched_s > WATCH_EVERY_S)
+                status = watch(s, &flags, error);
+            if (status != LLMPERF_OK)
+                return status;
             summarise(s->seconds, have, s->scratch, &m.summary);
             if (narrow_enough(s, &m.summary) || (may_retry && (flags & CURABLE)))
                 break;
@@ -285,6 +298,9 @@ static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmper
         flags |= LLMPERF_SAMPLE_UNSTEADY;
     if (!narrow_enough(s, &m.summary))
         flags |= LLMPERF_SAMPLE_TIMEOUT;
+    if (s->stream_count > 0)
+        m.stream_bytes_per_s =
+            llmperf_probe_bytes(s->options.watch) / exp(s->stream_sum_log_s / s->stream_count);
     m.flags = flags;
     *ret = m;
     return LLMPERF_OK;
@@ -309,7 +325,8 @@ static bool is_better(const llmperf_measurement *later, const llmperf_measuremen
         return a < b;
     if (later->summary.count > 2 * best->summary.count) /* the other was given up early */
         return true;
-    if (later->flags & (LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED))
+    if (later->flags &
+        (LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED | LLMPERF_SAMPLE_SLOW_MEMORY))
         return later->summary.median_s < best->summary.median_s;
     return true;
 }

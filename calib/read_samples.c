@@ -52,6 +52,7 @@ typedef enum column {
     C_REGIME,
     C_CLOCK_HZ,
     C_POWER_W,
+    C_STREAM,
     C_FLAGS,
     /* of others */
     C_TIME_US,
@@ -114,6 +115,7 @@ static const struct {
     {"regime", C_REGIME},
     {"clock_hz", C_CLOCK_HZ},
     {"power_w", C_POWER_W},
+    {"stream_bytes_per_s", C_STREAM},
     {"flags", C_FLAGS},
     {"time_us", C_TIME_US},
     /* aiconfigurator */
@@ -742,12 +744,13 @@ static bool operator_row(reader *r, llmperf_sample *s)
 
 static bool flags_of(reader *r, uint32_t *ret_flags)
 {
-    static const char *const WORDS[] = {"contended", "throttled", "cached", "unsteady", "timeout"};
+    static const char *const WORDS[] = {"contended", "throttled", "cached",
+                                        "unsteady",  "timeout",   "slow_memory"};
     const char *at = r->cell[C_FLAGS];
     while (*at) {
         size_t length = strcspn(at, " |;");
         bool known = length == 0;
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 6; i++)
             if (length == strlen(WORDS[i]) && strncmp(at, WORDS[i], length) == 0) {
                 *ret_flags |= 1u << i;
                 known = true;
@@ -755,7 +758,7 @@ static bool flags_of(reader *r, uint32_t *ret_flags)
         if (!known)
             return leave_out(r, true,
                              "flag '%.*s' is not known; contended, throttled, cached, "
-                             "unsteady, timeout are allowed",
+                             "unsteady, timeout, slow_memory are allowed",
                              (int)(length < 40 ? length : 40), at);
         at += length + (at[length] != '\0');
     }
@@ -797,7 +800,8 @@ static bool common_row(reader *r, llmperf_sample *s)
            intern(r, C_VERSION, &s->version) && number(r, C_COPIES, 1, 1, &s->copies) &&
            number(r, C_CI_S, 0, 0, &s->ci_s) && number(r, C_REPS, 0, 0, &s->reps) &&
            number(r, C_CLOCK_HZ, 0, 0, &s->clock_hz) && number(r, C_POWER_W, 0, 0, &s->power_w) &&
-           flags_of(r, &s->flags) && place_of(r, &s->place);
+           number(r, C_STREAM, 0, 0, &s->stream_bytes_per_s) && flags_of(r, &s->flags) &&
+           place_of(r, &s->place);
 }
 
 static bool read_row(reader *r)

@@ -190,6 +190,18 @@ llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double values_in, dou
     return op;
 }
 
+llmperf_op llmperf_op_slowed(const llmperf_op *op, double factor)
+{
+    llmperf_op slowed = *op;
+    slowed.bytes *= factor;
+    slowed.weight_bytes *= factor;
+    slowed.input_bytes *= factor;
+    slowed.output_bytes *= factor;
+    slowed.kv_read_bytes *= factor;
+    slowed.kv_write_bytes *= factor;
+    return slowed;
+}
+
 /* ---- our CSV --------------------------------------------------------------------------------------- */
 
 /* A cell; quoted where needed. Names were escaped when they came in. */
@@ -215,9 +227,10 @@ static void put_number(FILE *out, double value)
 
 static void put_flags(FILE *out, const llmperf_sample *s)
 {
-    static const char *const WORDS[] = {"contended", "throttled", "cached", "unsteady", "timeout"};
+    static const char *const WORDS[] = {"contended", "throttled", "cached",
+                                        "unsteady",  "timeout",   "slow_memory"};
     const char *gap = "";
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (s->flags & 1u << i) {
             fprintf(out, "%s%s", gap, WORDS[i]);
             gap = " ";
@@ -280,6 +293,7 @@ static void put_sample(FILE *out, const llmperf_samples *samples, const llmperf_
                                                    : "");
     put_number(out, s->clock_hz);
     put_number(out, s->power_w);
+    put_number(out, s->stream_bytes_per_s);
     put_flags(out, s);
     fputc('\n', out);
 }
@@ -291,7 +305,7 @@ llmperf_status llmperf_samples_write(FILE *out, const llmperf_samples *samples,
     fputs("gpu,library,version,dtype,kv_dtype,op,m,n,k,batch,seq_q,seq_kv,window,heads,kv_heads,"
           "head_dim,head_dim_v,tokens,experts,top_k,ep,skew,gated,devices,bytes,copies,time_s,ci_s,"
           "reps,"
-          "regime,clock_hz,power_w,"
+          "regime,clock_hz,power_w,stream_bytes_per_s,"
           "flags\n",
           out);
     for (int64_t i = 0; i < samples->count; i++)

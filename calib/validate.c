@@ -2,14 +2,21 @@
 /* A step's operators, and the step as a whole, measured beside the prediction. */
 #include "llmperf/validate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "llmperf/samples.h"
+
+static const double MOVED = 0.02; /* of a prediction, by the speed of memory: worth a row */
 
 typedef struct validation {
     const llmperf_case *c;
     const llmperf_backend *backend;
     void *handle;
     const llmperf_measure_options *options;
+    llmperf_validate_progress progress;
+    void *context; /* of `progress` */
     llmperf_comparison *comparison;
     llmperf_error *error;
     char step[48]; /* "decode b 4" */
@@ -59,29 +66,27 @@ static llmperf_status skip_row(validation *v, const char *label, const char *why
     return llmperf_comparison_skip(v->comparison, &skip, v->error);
 }
 
-/* How fast memory is now beside the time of the calibration; 0 = not known. */
-static double memory_moved(const validation *v, const llmperf_watch_log *before)
+/* How many times as long as for the calibration memory took around a measurement; 1 where that is
+ * not known. */
+static double memory_slowed(const validation *v, const llmperf_measurement *m)
 {
-    const llmperf_measure_options *o = v->options;
-    if (!o || !o->watch || !o->watch_log || !v->c->calib || !(v->c->calib->stream_bytes_per_s > 0))
-        return 0;
-    const llmperf_watch_log meanwhile = {.sum_log_s = o->watch_log->sum_log_s - before->sum_log_s,
-                                         .count = o->watch_log->count - before->count};
-    return llmperf_watch_rate(&meanwhile, o->watch, false) / v->c->calib->stream_bytes_per_s;
+    double then = v->c->calib ? v->c->calib->stream_bytes_per_s : 0;
+    return then > 0 && m->stream_bytes_per_s > 0 ? then / m->stream_bytes_per_s : 1;
 }
 
-/* The whole step once more, as a memory of today's speed would have it. */
-static llmperf_status add_as_now(validation *v, const llmperf_op *ops, int count, double measured,
-                                 double roofline, double moved, unsigned flags)
+/* A row, and once more with memory as it was around the measurements (`slowed`) where that differs. */
+static llmperf_status add_total(validation *v, const char *label, double measured, double roofline,
+                                unsigned flags, const llmperf_op *ops, const llmperf_op *slowed,
+                                int count)
 {
-    llmperf_hw hw = *v->c->hw;
-    llmperf_case now = *v->c;
-    if (!(moved > 0))
-        return LLMPERF_OK;
-    hw.mem_bytes_per_s *= moved;
-    now.hw = &hw;
-    return add_row(v, "whole step, memory as now", "whole step, memory as now", measured,
-                   llmperf_estimate_ops(&now, ops, count), roofline, flags);
+    char text[64];
+    const llmperf_estimate then = llmperf_estimate_ops(v->c, ops, count);
+    const llmperf_estimate now = llmperf_estimate_ops(v->c, slowed, count);
+    llmperf_status status = add_row(v, label, label, measured, then, roofline, flags);
+    if (status != LLMPERF_OK || fabs(now.value / then.value - 1) < MOVED)
+        return status;
+    snprintf(text, sizeof text, "%s, memory as now", label);
+    return add_row(v, text, text, measured, now, roofline, flags);
 }
 
 /* True when the device cannot run it, which is then said. */
@@ -113,6 +118,73 @@ static llmperf_status add_eager(validation *v, const llmperf_op *ops, int count,
                    m.summary.median_s, predicted, roofline, m.flags);
 }
 
+/* Each operator, then their sum. ret_skipped: those that the device cannot run. */
+static llmperf_status measure_operators(validation *v, const llmperf_op *ops, int count,
+                                        int *ret_skipped)
+{
+    llmperf_op kept[LLMPERF_OPS_MAX], slowed[LLMPERF_OPS_MAX];
+    double measured_sum = 0, roofline_sum = 0;
+    unsigned flags = 0;
+    int kept_count = 0;
+    llmperf_status status = LLMPERF_OK;
+    *ret_skipped = 0;
+    for (int i = 0; i < count && status == LLMPERF_OK; i++) {
+        const llmperf_op *op = &ops[i];
+        const char *name = llmperf_op_name((llmperf_op_id)op->id);
+        llmperf_measurement m;
+        /* collectives need more devices; the residual add is no launch of its own: it is part of
+         * the norm that follows, and alone it would say nothing about either */
+        if (op->bytes <= 0 || op->launches == 0)
+            continue;
+        if (is_unsupported(v, op, name, &status)) {
+            (*ret_skipped)++;
+            continue;
+        }
+        if (v->progress)
+            v->progress(name, i, count + 1, v->context);
+        status = llmperf_measure_op(v->backend, v->handle, op, v->options, &m, v->error);
+        if (status != LLMPERF_OK)
+            return status;
+        double roofline = roofline_of(v, op);
+        measured_sum += op->repeat * m.summary.median_s;
+        roofline_sum += op->repeat * roofline;
+        flags |= m.flags;
+        kept[kept_count] = *op;
+        slowed[kept_count++] = llmperf_op_slowed(op, memory_slowed(v, &m));
+        status = add_row(v, name, group_of(op), m.summary.median_s, llmperf_estimate_op(v->c, op),
+                         roofline, m.flags);
+    }
+    if (status != LLMPERF_OK || kept_count == 0)
+        return status;
+    return add_total(v, "sum of operators", measured_sum, roofline_sum, flags, kept, slowed,
+                     kept_count);
+}
+
+/* The step as one forward pass. */
+static llmperf_status measure_whole(validation *v, const llmperf_segment *segment,
+                                    const llmperf_op *ops, int count)
+{
+    llmperf_op slowed[LLMPERF_OPS_MAX];
+    llmperf_measurement m;
+    llmperf_total bound;
+    llmperf_case ideal = *v->c;
+    llmperf_status status =
+        llmperf_measure_step(v->backend, v->handle, ops, count, v->options, &m, v->error);
+    if (status == LLMPERF_E_UNSUPPORTED)
+        return skip_row(v, "whole step", "the device runs no forward pass of this model");
+    if (status != LLMPERF_OK)
+        return status;
+    ideal.calib = NULL;
+    llmperf_step(&ideal, segment, 1, NULL, NULL, &bound);
+    for (int i = 0; i < count; i++)
+        slowed[i] = llmperf_op_slowed(&ops[i], memory_slowed(v, &m));
+    status =
+        add_total(v, "whole step", m.summary.median_s, bound.time_s, m.flags, ops, slowed, count);
+    return status == LLMPERF_OK
+               ? add_eager(v, ops, count, llmperf_estimate_ops(v->c, ops, count), bound.time_s)
+               : status;
+}
+
 llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
                                      const llmperf_backend *backend, void *handle,
                                      const llmperf_measure_options *options,
@@ -123,80 +195,26 @@ llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
                     .backend = backend,
                     .handle = handle,
                     .options = options,
+                    .progress = progress,
+                    .context = context,
                     .comparison = comparison,
                     .error = error};
     const llmperf_workload *w = &c->workload;
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
+    int skipped;
     if (prefill)
         segment = (llmperf_segment){
             .sequences = w->batch, .query = w->prompt, .past = 0, .logits = w->batch};
     snprintf(v.step, sizeof v.step, "%s b %lld", prefill ? "prefill" : "decode",
              (long long)w->batch);
-    int count = llmperf_emit(c, &segment, 1, ops), skipped = 0;
-    double measured_sum = 0, roofline_sum = 0;
-    unsigned flags = 0;
-    llmperf_op kept[LLMPERF_OPS_MAX];
-    int kept_count = 0;
-    for (int i = 0; i < count; i++) {
-        const llmperf_op *op = &ops[i];
-        const char *name = llmperf_op_name((llmperf_op_id)op->id);
-        llmperf_measurement m;
-        llmperf_status status = LLMPERF_OK;
-        /* collectives need more devices; the residual add is no launch of its own: it is part of
-         * the norm that follows, and alone it would say nothing about either */
-        if (op->bytes <= 0 || op->launches == 0)
-            continue;
-        if (is_unsupported(&v, op, name, &status)) {
-            skipped++;
-            if (status != LLMPERF_OK)
-                return status;
-            continue;
-        }
-        if (progress)
-            progress(name, i, count + 1, context);
-        status = llmperf_measure_op(backend, handle, op, options, &m, error);
-        if (status != LLMPERF_OK)
-            return status;
-        llmperf_estimate predicted = llmperf_estimate_op(c, op);
-        double roofline = roofline_of(&v, op);
-        measured_sum += op->repeat * m.summary.median_s;
-        roofline_sum += op->repeat * roofline;
-        flags |= m.flags;
-        kept[kept_count++] = *op;
-        status = add_row(&v, name, group_of(op), m.summary.median_s, predicted, roofline, m.flags);
-        if (status != LLMPERF_OK)
-            return status;
-    }
-    llmperf_estimate sum = llmperf_estimate_ops(c, kept, kept_count);
-    llmperf_status status = LLMPERF_OK;
-    if (kept_count > 0)
-        status = add_row(&v, "sum of operators", "sum of operators", measured_sum, sum,
-                         roofline_sum, flags);
+    int count = llmperf_emit(c, &segment, 1, ops);
+    llmperf_status status = measure_operators(&v, ops, count, &skipped);
     if (status != LLMPERF_OK)
         return status;
     if (skipped > 0)
         return skip_row(&v, "whole step", "some of its operators cannot be run here");
     if (progress)
         progress("whole step", count, count + 1, context);
-    llmperf_measurement whole;
-    llmperf_watch_log before = {0};
-    if (options && options->watch_log)
-        before = *options->watch_log;
-    status = llmperf_measure_step(backend, handle, ops, count, options, &whole, error);
-    if (status == LLMPERF_E_UNSUPPORTED)
-        return skip_row(&v, "whole step", "the device runs no forward pass of this model");
-    if (status != LLMPERF_OK)
-        return status;
-    llmperf_total bound;
-    llmperf_case ideal = *c;
-    ideal.calib = NULL;
-    llmperf_step(&ideal, &segment, 1, NULL, NULL, &bound);
-    llmperf_estimate predicted = llmperf_estimate_ops(c, ops, count);
-    status = add_row(&v, "whole step", "whole step", whole.summary.median_s, predicted,
-                     bound.time_s, whole.flags);
-    if (status == LLMPERF_OK)
-        status = add_as_now(&v, ops, count, whole.summary.median_s, bound.time_s,
-                            memory_moved(&v, &before), whole.flags);
-    return status == LLMPERF_OK ? add_eager(&v, ops, count, predicted, bound.time_s) : status;
+    return measure_whole(&v, &segment, ops, count);
 }

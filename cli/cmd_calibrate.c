@@ -62,8 +62,7 @@ typedef struct session {
     llmperf_samples samples;
     int32_t hw_name, library, best_library, version, own_library, own_version; /* of names */
     int wanted, measured, resumed, failed;
-    double watch_best_s; /* fastest pass of the stream that notices company */
-    llmperf_watch_log watch_log;
+    double watch_best_s;    /* fastest pass of the stream that notices company */
     llmperf_status failure; /* the last of those that were passed over */
     llmperf_notes skipped;  /* the first of each reason ... */
     char skipped_why[LLMPERF_NOTES_MAX][LLMPERF_TEXT_MAX];
@@ -85,7 +84,7 @@ typedef struct peaks {
     double cache_bytes_per_s, cache_at_bytes;
     double launch_s;
     bool launch_contended;
-    int contended, throttled, unsteady, timed_out;
+    int contended, throttled, unsteady, timed_out, slow_memory;
 } peaks;
 
 static volatile sig_atomic_t interrupted;
@@ -265,9 +264,10 @@ static void rate_text(double per_s, const char *unit, char *buffer, size_t size)
 
 static void flags_text(unsigned flags, char *buffer, size_t size)
 {
-    static const char *const WORDS[] = {" contended", " throttled", "", " unsteady", " timeout"};
+    static const char *const WORDS[] = {" contended", " throttled", "",
+                                        " unsteady",  " timeout",   " slow_memory"};
     buffer[0] = '\0';
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (flags & 1u << i) {
             size_t used = strlen(buffer);
             snprintf(buffer + used, size - used, "%s", WORDS[i]);
@@ -326,8 +326,7 @@ static llmperf_status measure_one(session *s, int index, int done, double limit_
     const llmperf_measure_options options = {.time_limit_s = limit_s,
                                              .simulated = s->device.device.simulated,
                                              .watch = &s->plan.watch,
-                                             .watch_best_s = &s->watch_best_s,
-                                             .watch_log = &s->watch_log};
+                                             .watch_best_s = &s->watch_best_s};
     llmperf_measurement m;
     llmperf_error one = {0};
     llmperf_status status =
@@ -350,6 +349,7 @@ static llmperf_status measure_one(session *s, int index, int done, double limit_
     sample.ci_s = (m.summary.high_s - m.summary.low_s) / 2;
     sample.reps = m.summary.count;
     sample.flags = m.flags;
+    sample.stream_bytes_per_s = m.stream_bytes_per_s;
     sample.clock_hz = s->device.device.clock_hz;
     if (s->device.backend->conditions)
         s->device.backend->conditions(s->device.handle, &sample.clock_hz, &sample.power_w);
@@ -462,6 +462,7 @@ static peaks find_peaks(const session *s)
         p.throttled += (one->flags & LLMPERF_SAMPLE_THROTTLED) != 0;
         p.unsteady += (one->flags & LLMPERF_SAMPLE_UNSTEADY) != 0;
         p.timed_out += (one->flags & LLMPERF_SAMPLE_TIMEOUT) != 0;
+        p.slow_memory += (one->flags & LLMPERF_SAMPLE_SLOW_MEMORY) != 0;
         if (one->kind == LLMPERF_SAMPLE_LAUNCH) {
             p.launch_s = t;
             p.launch_contended = (one->flags & LLMPERF_SAMPLE_CONTENDED) != 0;
@@ -718,7 +719,10 @@ static void print_notes(const session *s, const peaks *p, const llmperf_hw *hw)
     } flags[] = {{p->contended, "contended: others used the cores or the memory meanwhile"},
                  {p->throttled, "throttled"},
                  {p->unsteady, "unsteady: the times drift"},
-                 {p->timed_out, "short of time: their intervals stay wide"}};
+                 {p->timed_out, "short of time: their intervals stay wide"},
+                 {p->slow_memory,
+                  "taken while memory was slower than at its best, by a stream beside "
+                  "them; the fit allows for it"}};
     puts("");
     if (2 * p->contended > s->samples.count)
         puts("  MEASURED IN COMPANY: most samples were disturbed, so the rates above and the fit "
@@ -808,10 +812,8 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
     /* engines get the library's first choice; the fastest one is kept for comparison alone */
     const char *const libraries[] = {s->samples.name[s->library], s->samples.name[s->own_library],
                                      "nccl", NULL};
-    const llmperf_fit_options options = {
-        .gemv_apart = strcmp(d->kind, "cpu") == 0,
-        .libraries = libraries,
-        .memory_spread = d->simulated ? 0 : llmperf_watch_spread(&s->watch_log)};
+    const llmperf_fit_options options = {.gemv_apart = strcmp(d->kind, "cpu") == 0,
+                                         .libraries = libraries};
     llmperf_status status = llmperf_fit(&s->samples, hw, &options, fits, error);
     if (status == LLMPERF_OK)
         status = llmperf_fits_to_calib(fits, calib, error);
@@ -825,8 +827,6 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
     snprintf(calib->device, sizeof calib->device, "%s", d->name);
     snprintf(calib->backend, sizeof calib->backend, "%s", d->backend);
     date_text(calib->date, sizeof calib->date);
-    /* what the fit stands on: disturbed samples are left out of it */
-    calib->stream_bytes_per_s = llmperf_watch_rate(&s->watch_log, &s->plan.watch, true);
     return LLMPERF_OK;
 }
 

@@ -77,9 +77,10 @@ typedef struct llmperf_device {
 enum {
     LLMPERF_SAMPLE_CONTENDED = 1, /* others used the cores or the memory meanwhile */
     LLMPERF_SAMPLE_THROTTLED = 2,
-    LLMPERF_SAMPLE_CACHED = 4,   /* operands came from a cache */
-    LLMPERF_SAMPLE_UNSTEADY = 8, /* the times drift */
-    LLMPERF_SAMPLE_TIMEOUT = 16, /* time ran out before the interval was narrow enough */
+    LLMPERF_SAMPLE_CACHED = 4,       /* operands came from a cache */
+    LLMPERF_SAMPLE_UNSTEADY = 8,     /* the times drift */
+    LLMPERF_SAMPLE_TIMEOUT = 16,     /* time ran out before the interval was narrow enough */
+    LLMPERF_SAMPLE_SLOW_MEMORY = 32, /* memory streamed slower meanwhile than it can */
 };
 
 /* Between all devices of a machine. bytes: the whole buffer, as nccl-tests counts it; send_recv: what

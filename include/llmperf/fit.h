@@ -21,9 +21,6 @@ typedef struct llmperf_fit_options {
     bool plain;      /* t0, e_c, e_m, c_k, c_w, p alone, none of the refinements */
     bool gemv_apart; /* products with one row get a fit of their own */
     bool windowed;   /* fit sliding-window shapes together with the others */
-    /* standard deviation of log(memory bandwidth) of this machine from moment to moment, as a stream
-     * beside the samples saw it: widens the memory efficiency; 0 = steady */
-    double memory_spread;
     /* words that a sample must match; NULL-terminated; NULL = all */
     const char *const *libraries; /* "vllm", "sglang"; "-" = none is said */
     const char *const *dtypes;    /* of the arithmetic, or the stored one */
@@ -47,6 +44,9 @@ typedef struct llmperf_fits {
     char digest[32];                   /* of the samples that were used */
     int64_t samples;
     bool throttled, contended; /* some samples were */
+    double
+        stream_bytes_per_s; /* of the stream beside the samples, where nothing held memory up; the
+                                  fit is for that; 0 = none ran */
 } llmperf_fits;
 
 LLMPERF_API void llmperf_fits_free(llmperf_fits *fits);

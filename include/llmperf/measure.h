@@ -29,12 +29,10 @@ LLMPERF_API llmperf_status llmperf_backend_find(const char *name,
 
 /* ---- sampling (calib/measure.c) -------------------------------------------------------------- */
 
-/* What the stream that watches for company has found each time it ran; `alone`: those times in which
- * it was not slower than its best by watch_frac. */
+/* What the stream that watches for company has found each time it ran. */
 typedef struct llmperf_watch_log {
-    double sum_log_s, alone_sum_log_s; /* of log(seconds) */
-    double sum_square;                 /* of log(seconds) squared */
-    int64_t count, alone_count;
+    double sum_log_s; /* of log(seconds) */
+    int64_t count;
 } llmperf_watch_log;
 
 /* Zero means default. */
@@ -45,26 +43,21 @@ typedef struct llmperf_measure_options {
     double short_frac;    /* the same for medians below short_s; 0.05 */
     double short_s;       /* 20e-6 */
     double time_limit_s;  /* of one attempt; then what there is is kept; 3 */
-    int retries;          /* after throttling, contention or drift; 2; negative = none */
-    double cool_s;        /* pause before a retry, longer each time; 0.2; negative = none */
-    bool simulated;       /* limits count the device's own seconds, and there are no pauses: the
+    int retries;    /* after throttling, contention, drift or slow memory; 2; negative = none */
+    double cool_s;  /* pause before a retry, longer each time; 0.2; negative = none */
+    bool simulated; /* limits count the device's own seconds, and there are no pauses: the
                                same samples each time */
-    /* a probe run before and after: when it is slower than its best so far by more than
-     * watch_frac, somebody else is using the device. NULL = none */
+    /* a memory stream run before, after and now and then meanwhile: when it is slower than its best so
+     * far by more than watch_frac, memory is slower than it can be (others use it, or a hypervisor
+     * moved the processors); when it changes by more, the times drift. NULL = none */
     const llmperf_probe *watch;
     double watch_frac;            /* 0.15 */
     double *watch_best_s;         /* in and out: the best time of `watch` so far, 0 at first */
     llmperf_watch_log *watch_log; /* in and out: all of its times; NULL = not wanted */
 } llmperf_measure_options;
 
-/* Bytes per second of a stream that watched, its mean (of logarithms), of all times or of those
- * without company; 0 = none. */
-LLMPERF_API double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch,
-                                      bool alone);
-
-/* By how much the stream's rate differs from moment to moment: root mean square of log(time / the
- * mean of those without company); 0 = not known. */
-LLMPERF_API double llmperf_watch_spread(const llmperf_watch_log *log);
+/* Bytes per second of a stream that watched, its mean (of logarithms); 0 = none. */
+LLMPERF_API double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch);
 
 /*
  * What a sequence of times says.
@@ -91,15 +84,16 @@ LLMPERF_API llmperf_status llmperf_summarise(const double *seconds, int count,
 LLMPERF_API int llmperf_interval_rank(int count);
 
 typedef struct llmperf_measurement {
-    llmperf_summary summary; /* of the attempt that was kept */
-    unsigned flags;          /* LLMPERF_SAMPLE_ bits of that attempt */
+    llmperf_summary summary;   /* of the attempt that was kept */
+    unsigned flags;            /* LLMPERF_SAMPLE_ bits of that attempt */
+    double stream_bytes_per_s; /* of the watching stream around that attempt, mean; 0 = none */
     int attempts;
     double spent_s; /* all attempts, by the clock that counts */
 } llmperf_measurement;
 
 /*
- * Times a probe until the interval of the median is narrow enough. Throttled, contended or drifting
- * attempts are repeated; when none is clean the best is kept and flagged.
+ * Times a probe until the interval of the median is narrow enough. Attempts that throttle, have company,
+ * drift or meet slow memory are repeated; when none is clean the best is kept and flagged.
  * Errors: those of the backend's time_op.
  */
 LLMPERF_API llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,

@@ -55,12 +55,13 @@ typedef enum llmperf_sample_place {
 typedef struct llmperf_sample {
     llmperf_op op; /* kind, regime, dtype, shape, flop and bytes of one launch */
     double time_s;
-    double ci_s;              /* half width of the 95 % interval of the time; 0 = not said */
-    double reps;              /* 0 = not said */
-    double window;            /* keys a query sees at most; 0 = all */
-    double copies;            /* sets of weights used in turn; 1 = the same again and again */
-    double clock_hz, power_w; /* 0 = not said */
-    double bytes;             /* as recorded, for collectives and streams */
+    double ci_s;               /* half width of the 95 % interval of the time; 0 = not said */
+    double reps;               /* 0 = not said */
+    double window;             /* keys a query sees at most; 0 = all */
+    double copies;             /* sets of weights used in turn; 1 = the same again and again */
+    double clock_hz, power_w;  /* 0 = not said */
+    double stream_bytes_per_s; /* of a memory stream just before and after; 0 = not said */
+    double bytes;              /* as recorded, for collectives and streams */
     double tokens, experts, top_k, ep, skew; /* of a layer of experts */
     int32_t hw, library, version, file;
     int64_t line;
@@ -108,6 +109,10 @@ LLMPERF_API llmperf_op llmperf_sample_collective(llmperf_collective collective, 
                                                  double bytes);
 LLMPERF_API llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double values_in,
                                                   double values_out);
+
+/* An operator as it is where memory takes `factor` times as long as it could: with so many times the
+ * bytes. */
+LLMPERF_API llmperf_op llmperf_op_slowed(const llmperf_op *op, double factor);
 
 /* Did the operands come from memory? Small ones that a cache of `hw` holds between launches did not;
  * a fit leaves those out. */

@@ -18,9 +18,9 @@ typedef void (*llmperf_validate_progress)(const char *what, int done, int total,
  * prompts in one step) on a device, then the whole step as one forward pass, and adds rows:
  * each operator, the sum of the operators, and the whole step. Operators that the device cannot run
  * are skipped with the reason; the sum then covers the others, and the whole step is skipped.
- * When options->watch and its log are set and the calibration says how fast its memory stream was,
- * the whole step is predicted once more with the bandwidth moved by what the stream before and after
- * the step has moved since: a row of the group "whole step, memory as now".
+ * When options->watch is set and the calibration says how fast its memory stream was, sum and whole
+ * step are predicted once more with memory as slow as that stream was around each measurement: rows
+ * of the groups "sum of operators, memory as now" and "whole step, memory as now", where it matters.
  * Errors: those of the device.
  */
 LLMPERF_API llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,

@@ -232,12 +232,18 @@ static int reads_of(const llmperf_op *op)
     return reads < 1 ? 1 : reads > 3 ? 3 : (int)reads;
 }
 
+/* Rows of the buffers of a product. */
+static double rows_of(const job *j)
+{
+    return j->product ? (double)j->product->m : ceil(j->op.m);
+}
+
 /* Bytes of the buffers of activations; attention computes in fp32. */
 static double bytes_in(const job *j)
 {
     const llmperf_op *op = &j->op;
     if (is_gemm(op))
-        return ceil(op->m) * op->k * TYPE_BYTES[j->type];
+        return rows_of(j) * op->k * TYPE_BYTES[j->type];
     if (op->kind == LLMPERF_KIND_ATTENTION)
         return op->sequences * op->query_tokens * op->heads * op->head_dim * sizeof(float);
     if (op->kind == LLMPERF_KIND_ELEMENTWISE)
@@ -249,7 +255,7 @@ static double bytes_out(const job *j)
 {
     const llmperf_op *op = &j->op;
     if (is_gemm(op))
-        return ceil(op->m) * op->n * SUM_BYTES[j->type];
+        return rows_of(j) * op->n * SUM_BYTES[j->type];
     if (op->kind == LLMPERF_KIND_ATTENTION)
         return op->sequences * op->query_tokens * op->heads * op->value_dim * sizeof(float);
     return op->output_bytes;
@@ -264,10 +270,13 @@ static bool is_for_dnn(const cpu_device *d, cpu_type type, double m)
     return r->has_dnn[CPU_FP32] && (ceil(m) <= 1 ? r->dnn_one_row : r->dnn_rows);
 }
 
-/* A product of this shape that the plan does not use yet, kept from before or new. */
+/* A product of this shape that the plan does not use yet, kept from before or new. Few rows run as
+ * more of them where that is faster: what is computed beside them is not looked at. */
 static cpu_product *product_for(cpu_device *d, cpu_type type, const llmperf_op *op)
 {
     int64_t m = (int64_t)ceil(op->m), n = (int64_t)op->n, k = (int64_t)op->k;
+    if (m <= CPU_FEW_ROWS)
+        m = d->runtime->dnn_rows_as[type][m];
     kept_product *slot = NULL;
     if (!d->kept)
         d->kept = calloc(PRODUCTS, sizeof *d->kept);
@@ -883,18 +892,29 @@ static void note_cores(const cpu_device *d, llmperf_notes *notes)
                             "trust the measured plateau");
 }
 
-/* "oneDNN avx512_core_bf16 + OpenBLAS Haswell": what products are computed by. */
+/* What products are computed by, that of fp32 first: "oneDNN avx512_core_bf16 + OpenBLAS Haswell" =
+ * fp32 by oneDNN but for one row, which is OpenBLAS's; "OpenBLAS Haswell + oneDNN avx512_core_bf16" =
+ * fp32 by OpenBLAS, other formats by oneDNN. */
 static void name_libraries(const cpu_runtime *r, llmperf_device *device)
 {
     bool other = r->has_dnn[CPU_BF16] || r->has_dnn[CPU_INT8];
-    bool fp32 = r->has_dnn[CPU_FP32];
-    bool dnn = other || (fp32 && (!r->has_blas || r->dnn_one_row || r->dnn_rows));
-    bool blas = r->has_blas && !(fp32 && r->dnn_one_row && r->dnn_rows);
-    const char *and = dnn && blas ? " + " : "";
-    snprintf(device->library, sizeof device->library, "%s%.16s%s%s%.16s", dnn ? "oneDNN " : "",
-             dnn ? r->dnn.isa : "", and, blas ? "OpenBLAS " : "", blas ? r->blas.core : "");
-    snprintf(device->version, sizeof device->version, "%.20s%s%.20s", dnn ? r->dnn.version : "",
-             and, blas ? r->blas.version : "");
+    bool fp32 = r->has_dnn[CPU_FP32] && (!r->has_blas || r->dnn_rows);
+    bool dnn = other || fp32, blas = r->has_blas && !(fp32 && r->dnn_one_row);
+    char name[2][32] = {"", ""}, version[2][24] = {"", ""};
+    int count = 0;
+    for (int i = 0; i < 2; i++) {
+        bool is_dnn = (i == 0) == fp32;
+        if (is_dnn && dnn) {
+            snprintf(name[count], sizeof name[0], "oneDNN %.16s", r->dnn.isa);
+            snprintf(version[count++], sizeof version[0], "%.20s", r->dnn.version);
+        } else if (!is_dnn && blas) {
+            snprintf(name[count], sizeof name[0], "OpenBLAS %.16s", r->blas.core);
+            snprintf(version[count++], sizeof version[0], "%.20s", r->blas.version);
+        }
+    }
+    const char *and = count > 1 ? " + " : "";
+    snprintf(device->library, sizeof device->library, "%s%s%s", name[0], and, name[1]);
+    snprintf(device->version, sizeof device->version, "%s%s%s", version[0], and, version[1]);
 }
 
 static llmperf_status cpu_describe(void *handle, llmperf_device *ret_device, llmperf_error *error)

@@ -104,6 +104,8 @@ bool cpu_in_child(void (*work)(void *job), void *job, void *scratch, size_t size
 /* Formats of what is multiplied. */
 typedef enum cpu_type { CPU_FP32, CPU_BF16, CPU_INT8, CPU_TYPES } cpu_type;
 
+enum { CPU_FEW_ROWS = 6 }; /* rows that oneDNN's kernels for AVX2 and AVX-512 keep in registers */
+
 typedef struct cpu_dnn {
     dnn_api api;
     dnn_engine engine;
@@ -166,6 +168,8 @@ typedef struct cpu_runtime {
     char no_dnn[CPU_TYPES][128]; /* why it does not */
     bool pinned;                 /* threads are to be pinned to options->cpus */
     bool dnn_one_row, dnn_rows;  /* fp32: faster there than OpenBLAS */
+    /* oneDNN's products of so few rows run as ones of this many, which take less time; [0] unused */
+    int64_t dnn_rows_as[CPU_TYPES][CPU_FEW_ROWS + 1];
     llmperf_notes notes;         /* what was tried and chosen */
 } cpu_runtime;
 

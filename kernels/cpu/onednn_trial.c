@@ -2,8 +2,9 @@
 /*
  * Which products oneDNN is used for: tried in a child process, where it may die. A format whose
  * results are not those of plain loops is not used; bf16 and int8 without instructions of their own
- * are used where they are faster than fp32 all the same; fp32 goes to whichever of oneDNN and OpenBLAS is faster, products with one row and with
- * more apart.
+ * are used where they are faster than fp32 all the same; fp32 goes to whichever of oneDNN and
+ * OpenBLAS is faster, products with one row and with more apart. oneDNN 2 takes longer for two rows
+ * than for four or six, which fill its registers: few rows run as the number that is fastest.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,12 +14,21 @@
 
 #include "cpu.h"
 
-enum { CHECK_M = 5, CHECK_N = 72, CHECK_K = 200, SPEED_N = 1536, SPEED_K = 1536, ROUNDS = 2 };
+enum {
+    CHECK_M = 5,
+    CHECK_N = 72,
+    CHECK_K = 200,
+    SPEED_N = 1536,
+    SPEED_K = 1536,
+    ROUNDS = 2,
+    FEW_ROUNDS = 3
+};
 enum { ONE, FEW, MANY, ROWS_COUNT };
 
 static const int ROWS[ROWS_COUNT] = {1, 4, 128};
 static const double SPEED_S = 0.02; /* for each product and round */
-static const double CACHES = 2;     /* weights rotate over this many last-level caches */
+static const double FEW_SPEED_S = 0.01, FEW_BETTER = 1.05;
+static const double CACHES = 2; /* weights rotate over this many last-level caches */
 static const double MOST_BYTES = 128 << 20;
 static const double CLEARLY_BETTER = 1.1, MUCH_BETTER = 1.3;
 static const char *const TYPE_NAMES[CPU_TYPES] = {"fp32", "bf16", "int8"};
@@ -28,6 +38,7 @@ typedef struct format_trial {
     bool offered; /* oneDNN has a product of it */
     double error, tolerance;
     double seconds[ROWS_COUNT];
+    double few_seconds[CPU_FEW_ROWS + 1]; /* of 1, 2 ... rows; [0] unused */
     char implementation[48];
 } format_trial;
 
@@ -180,7 +191,7 @@ static void fill_pool(const cpu_kernels *kernels, cpu_type type, pool *p)
 }
 
 /* The least seconds of one product, weights cold; INFINITY when it does not run. */
-static double time_dnn(const cpu_dnn *dnn, cpu_type type, int m, pool *p)
+static double time_dnn(const cpu_dnn *dnn, cpu_type type, int m, pool *p, double limit_s)
 {
     cpu_product product = {0};
     double least = INFINITY;
@@ -190,7 +201,7 @@ static double time_dnn(const cpu_dnn *dnn, cpu_type type, int m, pool *p)
     if (copies > 0 &&
         cpu_product_bind(&product, p->in, p->out, p->data, product.weight_bytes, copies)) {
         bool runs = true;
-        cpu_best best = cpu_best_begin(SPEED_S);
+        cpu_best best = cpu_best_begin(limit_s);
         while (runs && cpu_best_more(&best))
             runs = cpu_product_run(&product, turn++ % copies);
         least = runs ? best.least_s : INFINITY;
@@ -230,10 +241,20 @@ static void time_format(dnn_trial *t, cpu_type type, const cpu_dnn *dnn, const c
     for (int round = 0; round < ROUNDS; round++)
         for (int r = 0; r < ROWS_COUNT; r++) {
             if (f->offered)
-                f->seconds[r] = fmin(f->seconds[r], time_dnn(dnn, type, ROWS[r], p));
+                f->seconds[r] = fmin(f->seconds[r], time_dnn(dnn, type, ROWS[r], p, SPEED_S));
             if (type == CPU_FP32 && blas)
                 t->blas_seconds[r] = fmin(t->blas_seconds[r], time_blas(blas, ROWS[r], p));
         }
+}
+
+/* Products of one row, two rows ... by turns. */
+static void time_few(format_trial *f, cpu_type type, const cpu_dnn *dnn, pool *p)
+{
+    for (int m = 1; m <= CPU_FEW_ROWS; m++)
+        f->few_seconds[m] = INFINITY;
+    for (int round = 0; f->offered && round < FEW_ROUNDS; round++)
+        for (int m = 1; m <= CPU_FEW_ROWS; m++)
+            f->few_seconds[m] = fmin(f->few_seconds[m], time_dnn(dnn, type, m, p, FEW_SPEED_S));
 }
 
 /* The child's work. */
@@ -262,6 +283,7 @@ static void carry_out(void *job)
         for (int i = 0; i < CPU_TYPES; i++) {
             fill_pool(kernels, (cpu_type)i, &p);
             time_format(t, (cpu_type)i, &dnn, has_blas ? &blas : NULL, &p);
+            time_few(&t->format[i], (cpu_type)i, &dnn, &p);
         }
     pool_close(&p);
     t->opened = true;
@@ -294,6 +316,29 @@ static bool is_good(const dnn_trial *t, cpu_type type, bool native, char *why, s
     return true;
 }
 
+/* As how many rows few of them run: the fastest number, unless their own is about as fast. */
+static void choose_rows(const format_trial *f, cpu_type type, cpu_runtime *r)
+{
+    char text[LLMPERF_TEXT_MAX] = "";
+    size_t used = 0;
+    for (int m = 1; m <= CPU_FEW_ROWS; m++) {
+        int best = m;
+        for (int more = m + 1; more <= CPU_FEW_ROWS; more++)
+            if (f->few_seconds[more] < f->few_seconds[best])
+                best = more;
+        if (!(f->few_seconds[m] > FEW_BETTER * f->few_seconds[best]))
+            best = m;
+        r->dnn_rows_as[type][m] = best;
+        if (best != m && used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%d as %d (%.3g, %.3g ms)",
+                                     used ? ", " : "", m, best, f->few_seconds[m] * 1e3,
+                                     f->few_seconds[best] * 1e3);
+    }
+    if (used)
+        llmperf_note(&r->notes, "oneDNN's %s products of few rows, %d x %d: %.200s",
+                     TYPE_NAMES[type], SPEED_N, SPEED_K, text);
+}
+
 /* How fp32 is computed: the faster library, for one row and for more. One row is bound by memory, so
  * both come close to each other: OpenBLAS stays unless it is far off, so that every run agrees. */
 static void choose_fp32(const dnn_trial *t, cpu_runtime *r)
@@ -301,8 +346,9 @@ static void choose_fp32(const dnn_trial *t, cpu_runtime *r)
     const char *asked = t->options->fp32;
     const double *dnn = t->format[CPU_FP32].seconds, *blas = t->blas_seconds;
     double gain = sqrt(blas[FEW] / dnn[FEW] * (blas[MANY] / dnn[MANY]));
-    r->dnn_one_row = !r->has_blas || blas[ONE] > MUCH_BETTER * dnn[ONE];
+    double one = fmin(dnn[ONE], t->format[CPU_FP32].few_seconds[r->dnn_rows_as[CPU_FP32][1]]);
     r->dnn_rows = !r->has_blas || gain > CLEARLY_BETTER;
+    r->dnn_one_row = r->dnn_rows && (!r->has_blas || blas[ONE] > MUCH_BETTER * one);
     if (asked[0]) {
         r->dnn_one_row = strcmp(asked, "onednn") == 0;
         r->dnn_rows = strcmp(asked, "openblas") != 0;
@@ -312,7 +358,7 @@ static void choose_fp32(const dnn_trial *t, cpu_runtime *r)
                      "fp32 products with one row by %s, with more by %s (ms for %d x %d and 1, %d, "
                      "%d rows: oneDNN %.3g, %.3g, %.3g; OpenBLAS %.3g, %.3g, %.3g)",
                      r->dnn_one_row ? "oneDNN" : "OpenBLAS", r->dnn_rows ? "oneDNN" : "OpenBLAS",
-                     SPEED_N, SPEED_K, ROWS[FEW], ROWS[MANY], dnn[ONE] * 1e3, dnn[FEW] * 1e3,
+                     SPEED_N, SPEED_K, ROWS[FEW], ROWS[MANY], one * 1e3, dnn[FEW] * 1e3,
                      dnn[MANY] * 1e3, blas[ONE] * 1e3, blas[FEW] * 1e3, blas[MANY] * 1e3);
 }
 
@@ -367,6 +413,8 @@ void cpu_dnn_choose(const cpu_host *host, const cpu_runtime_options *options, cp
                  "once, as an engine does on loading",
                  how(r->has_dnn[CPU_BF16], native[CPU_BF16]),
                  how(r->has_dnn[CPU_INT8], native[CPU_INT8]));
+    for (int i = 0; i < CPU_TYPES; i++)
+        choose_rows(&t->format[i], (cpu_type)i, r);
     if (r->has_dnn[CPU_FP32])
         choose_fp32(t, r);
     free(t);

@@ -971,6 +971,24 @@ static int one_may_choose_whose_fp32_products(void)
     return 0;
 }
 
+/* oneDNN 2 takes longer for two rows than for four: they run as four. */
+static int few_rows_run_as_many_as_are_fastest(void)
+{
+    bench b = {0};
+    llmperf_error error = {0};
+    if (!open_bench(&b, fake_dnn("few-slow", true)))
+        return 0;
+    for (int m = 1; m < 8; m++) {
+        const llmperf_probe probe = gemm_of(LLMPERF_DTYPE_BF16, m, 96, 64);
+        EXPECT(supports(&b, &probe, &error), "%s", error.text);
+        expect_times(&b, &probe);
+    }
+    describe(&b);
+    EXPECT(strstr(b.notes, "bf16 products of few rows") && strstr(b.notes, "2 as "), "%s", b.notes);
+    b.backend->close(b.handle);
+    return 0;
+}
+
 static int the_real_onednn_agrees_with_plain_loops(void)
 {
     bench b = {0};
@@ -1064,6 +1082,7 @@ static const struct {
     CASE(a_missing_onednn_is_named),
     CASE(without_a_blas_onednn_computes_fp32),
     CASE(one_may_choose_whose_fp32_products),
+    CASE(few_rows_run_as_many_as_are_fastest),
     CASE(the_real_onednn_agrees_with_plain_loops),
     CASE(formats_share_the_memory),
 };

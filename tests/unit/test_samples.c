@@ -203,17 +203,19 @@ Test(samples, written_samples_read_back)
 {
     llmperf_samples s = good(
         "gpu,library,version,dtype,kv_dtype,op,m,n,k,batch,seq_q,seq_kv,window,heads,kv_heads,"
-        "head_dim,devices,bytes,copies,time_s,ci_s,reps,regime,clock_hz,power_w,flags\n"
-        "h,l,1.2,bf16,,gemm,3,96,48,,,,,,,,,,6,1.25e-6,1e-9,100,cold,1.5e9,300,contended timeout\n"
-        "h,l,1.2,int8_wo,,gemm,3,96,48,,,,,,,,,,,1.25e-6,,,,,,\n"
-        "h,\"a, b\",,fp8_block,,gemm,3,96,48,,,,,,,,,,,1.25e-6,,,,,,\n"
-        "h,l,,bf16,fp8,attn_decode,,,,4,1,301,128,8,2,64,,,,7e-6,,,warm,,,\n"
-        "h,l,,fp16,,attn_prefill,,,,4,200,200,,8,2,64,,,,7e-6,,,,,,\n"
-        "h,nccl,,,,all_reduce,,,,,,,,,,,4,1048576,,3e-5,,,,,,\n"
-        "h,l,,bf16,,elementwise,16,4096,,,,,,,,,,,,3e-6,,,,,,\n"
-        "h,l,,bf16,,attn_mixed,,,,2,16,316,,8,2,64,,,,7e-6,,,,,,\n"
-        "h,,,,,copy,,,,,,,,,,,,536870912,,3e-4,,,cold,,,\n"
-        "h,,,,,launch,,,,,,,,,,,,,,5e-6,,,,,,\n");
+        "head_dim,devices,bytes,copies,time_s,ci_s,reps,regime,clock_hz,power_w,flags,"
+        "stream_bytes_per_s\n"
+        "h,l,1.2,bf16,,gemm,3,96,48,,,,,,,,,,6,1.25e-6,1e-9,100,cold,1.5e9,300,contended timeout "
+        "slow_memory,5.5e10\n"
+        "h,l,1.2,int8_wo,,gemm,3,96,48,,,,,,,,,,,1.25e-6,,,,,,,\n"
+        "h,\"a, b\",,fp8_block,,gemm,3,96,48,,,,,,,,,,,1.25e-6,,,,,,,\n"
+        "h,l,,bf16,fp8,attn_decode,,,,4,1,301,128,8,2,64,,,,7e-6,,,warm,,,,\n"
+        "h,l,,fp16,,attn_prefill,,,,4,200,200,,8,2,64,,,,7e-6,,,,,,,\n"
+        "h,nccl,,,,all_reduce,,,,,,,,,,,4,1048576,,3e-5,,,,,,,\n"
+        "h,l,,bf16,,elementwise,16,4096,,,,,,,,,,,,3e-6,,,,,,,\n"
+        "h,l,,bf16,,attn_mixed,,,,2,16,316,,8,2,64,,,,7e-6,,,,,,,\n"
+        "h,,,,,copy,,,,,,,,,,,,536870912,,3e-4,,,cold,,,,\n"
+        "h,,,,,launch,,,,,,,,,,,,,,5e-6,,,,,,,\n");
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
@@ -232,8 +234,11 @@ Test(samples, written_samples_read_back)
                   a.place == b.place && a.flags == b.flags && a.window == b.window &&
                   a.copies == b.copies);
         cr_expect(a.time_s == b.time_s && a.ci_s == b.ci_s && a.reps == b.reps &&
-                  a.clock_hz == b.clock_hz && a.power_w == b.power_w);
+                  a.clock_hz == b.clock_hz && a.power_w == b.power_w &&
+                  a.stream_bytes_per_s == b.stream_bytes_per_s);
     }
+    cr_expect(again.sample[0].stream_bytes_per_s == 5.5e10 &&
+              again.sample[0].flags & LLMPERF_SAMPLE_SLOW_MEMORY);
     free(text);
     llmperf_samples_free(&again);
     llmperf_samples_free(&s);
