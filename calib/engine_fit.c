@@ -54,6 +54,25 @@ static llmperf_engine_part typical(void)
     return part;
 }
 
+/* To five digits: the file is read by people, and no interval shows a sixth. */
+static double rounded(double x)
+{
+    if (x == 0 || !isfinite(x))
+        return 0;
+    double digits = fmin(fmax(4 - floor(log10(fabs(x))), 0), 22);
+    double scale = pow(10, digits);
+    return round(x * scale) / scale;
+}
+
+static void set_errors(llmperf_engine_part *part)
+{
+    for (int k = 0; k < ENGINE_FITTED; k++) {
+        for (int l = 0; l < ENGINE_FITTED; l++)
+            part->covariance[k][l] = rounded(part->covariance[k][l]);
+        part->error[k] = sqrt(fmax(part->covariance[k][k], 0));
+    }
+}
+
 /* Rows of a part without those of one model (-1 = all of them). */
 static int64_t gather(const engine_fitter *f, int part, int without)
 {
@@ -78,7 +97,8 @@ static bool fit_first(const engine_fitter *f, int part, int without, int rounds,
         memcpy(one.param, f->first[part].param, sizeof one.param);
     int64_t count = gather(f, part, without);
     bool good = count > 0 && engine_solve(f->rows, f->scratch, count, &f->rows->part[part], &prior,
-                                          rounds, one.param, one.error);
+                                          rounds, one.param, one.covariance);
+    set_errors(&one);
     if (good)
         *ret = one;
     return good;
@@ -121,28 +141,46 @@ static bool fit_again(const engine_fitter *f, const llmperf_engine_part *fits, c
     if (count == 0) {
         memcpy(one.param, prior.param, sizeof one.param);
     } else if (!engine_solve(f->rows, f->scratch, count, &f->rows->part[part], &prior, rounds,
-                             one.param, one.error)) {
+                             one.param, one.covariance)) {
         return false;
     }
+    set_errors(&one);
     *ret = one;
     return true;
 }
 
 /* ---- errors ---------------------------------------------------------------------------------------------- */
 
+/* v' C v, v = d log(time) / d log(parameter). */
+static double variance_of(const llmperf_engine_part *part, const double *v)
+{
+    double sum = 0;
+    for (int k = 0; k < ENGINE_FITTED; k++)
+        for (int l = 0; l < ENGINE_FITTED; l++)
+            sum += v[k] * part->covariance[k][l] * v[l];
+    return fmax(sum, 0);
+}
+
+/* Errors of a fit into `field` of the rows, what its parameters bring into `variance` (0 = nowhere). */
 static void score(const engine_fitter *f, const llmperf_engine_part *part, int at, int model,
-                  size_t field)
+                  size_t field, size_t variance)
 {
     engine_form *form = calloc(1, sizeof *form);
     if (!form)
         return;
-    engine_form_set(form, &f->rows->part[at], part->param, false);
+    engine_form_set(form, &f->rows->part[at], part->param, variance > 0);
     for (int64_t i = 0; i < f->rows->row_count; i++) {
         engine_row *row = &f->rows->row[i];
         if (row->part != at || (model >= 0 && row->model != model))
             continue;
-        double error = log(engine_row_time(f->rows, row, form, NULL)) - row->log_time;
+        double v[ENGINE_FITTED];
+        double t = engine_row_time(f->rows, row, form, variance > 0 ? v : NULL);
+        double error = log(t) - row->log_time;
         memcpy((char *)row + field, &error, sizeof error);
+        if (variance > 0) {
+            double brought = variance_of(part, v);
+            memcpy((char *)row + variance, &brought, sizeof brought);
+        }
     }
     free(form);
 }
@@ -171,7 +209,8 @@ static bool leave_models_out(const engine_fitter *f)
                 fits[part] = typical();
             good = fit_again(f, fits, used, part, model, ROUNDS_AGAIN, &one);
             if (good)
-                score(f, &one, part, model, offsetof(engine_row, unseen));
+                score(f, &one, part, model, offsetof(engine_row, unseen),
+                      offsetof(engine_row, unseen_variance));
         }
     }
     free(fits);
@@ -183,7 +222,7 @@ static void leave_parts_out(const engine_fitter *f)
     for (int part = 0; part < f->parts; part++) {
         llmperf_engine_part one = typical();
         if (lend(f, f->final, f->used, part, one.param) > 0)
-            score(f, &one, part, -1, offsetof(engine_row, unseen_part));
+            score(f, &one, part, -1, offsetof(engine_row, unseen_part), 0);
     }
 }
 
@@ -249,14 +288,34 @@ static double mean_error(const engine_fitter *f, int part)
     return count > 0 ? sum / count : 0;
 }
 
+/* The deviation that nine tenths of a field's errors lie within, beside what the parameters bring:
+ * |error| <= Z90 sqrt(deviation^2 + variance). */
+static double deviation_of(const engine_fitter *f, bool quick, const filter *by, int64_t *ret_count)
+{
+    double *values = malloc(sizeof *values * (size_t)(f->rows->row_count + 1)), result = 0;
+    int64_t count = 0;
+    for (int64_t i = 0; values && i < f->rows->row_count; i++) {
+        const engine_row *row = &f->rows->row[i];
+        double error = (quick ? row->fitted : row->unseen) / Z90;
+        if (!isnan(error) && passes(f, row, by))
+            values[count++] = error * error - (quick ? row->fitted_variance : row->unseen_variance);
+    }
+    if (count > 0) {
+        fit_sort(values, count);
+        result = sqrt(fmax(fit_quantile(values, count, 0.9), 0));
+    }
+    free(values);
+    *ret_count = count;
+    return result;
+}
+
 /* Residuals of a part: of models left out, pooled with the engine's where they are few. */
 static double residual_of(const engine_fitter *f, int part, int prefill, bool quick)
 {
-    size_t field = quick ? offsetof(engine_row, fitted) : offsetof(engine_row, unseen);
     const filter own = {part, prefill, !quick}, all = {-1, prefill, !quick};
     int64_t rows, pool;
-    double mine = quantile(f, field, &own, AS_LOG, 0.9, &rows) / Z90;
-    double pooled = quantile(f, field, &all, AS_LOG, 0.9, &pool) / Z90;
+    double mine = deviation_of(f, quick, &own, &rows);
+    double pooled = deviation_of(f, quick, &all, &pool);
     if (pool == 0) { /* nothing was left out: twice what the fit left */
         const filter any = {part, -1, false};
         pooled = 2 * quantile(f, offsetof(engine_row, fitted), &any, AS_LOG, 0.9, NULL) / Z90;
@@ -264,6 +323,12 @@ static double residual_of(const engine_fitter *f, int part, int prefill, bool qu
     double n = (double)rows;
     double both = (n * mine * mine + POOL_ROWS * pooled * pooled) / (n + POOL_ROWS);
     return fmax(sqrt(both), LEAST_RESIDUAL);
+}
+
+static double row_deviation(const engine_row *row, const llmperf_engine_part *part, double variance)
+{
+    double residual = row->prefill ? part->prefill_residual : part->decode_residual;
+    return sqrt(residual * residual + variance);
 }
 
 static double coverage(const engine_fitter *f, int at, const llmperf_engine_part *part)
@@ -274,8 +339,7 @@ static double coverage(const engine_fitter *f, int at, const llmperf_engine_part
         const engine_row *row = &f->rows->row[i];
         if (isnan(row->unseen) || !passes(f, row, &own))
             continue;
-        double deviation = row->prefill ? part->prefill_residual : part->decode_residual;
-        inside += fabs(row->unseen) <= Z90 * deviation;
+        inside += fabs(row->unseen) <= Z90 * row_deviation(row, part, row->unseen_variance);
         count++;
     }
     return count > 0 ? inside / count : 0;
@@ -368,7 +432,8 @@ static bool fit_parts(engine_fitter *f)
     for (int part = 0; part < f->parts; part++) {
         if (!fit_again(f, f->first, f->used, part, -1, ROUNDS, &f->final[part]))
             return false;
-        score(f, &f->final[part], part, -1, offsetof(engine_row, fitted));
+        score(f, &f->final[part], part, -1, offsetof(engine_row, fitted),
+              offsetof(engine_row, fitted_variance));
     }
     return true;
 }
@@ -402,8 +467,10 @@ static void tell_rows(const engine_fitter *f, const llmperf_engine_fit_options *
                                              .fitted_s = seconds(row, row->fitted),
                                              .unseen_s = others ? seconds(row, row->unseen) : 0,
                                              .unseen_part_s = seconds(row, row->unseen_part),
-                                             .residual = row->prefill ? part->prefill_residual
-                                                                      : part->decode_residual};
+                                             .residual = row_deviation(row, part,
+                                                                       others && !isnan(row->unseen)
+                                                                           ? row->unseen_variance
+                                                                           : row->fitted_variance)};
         options->row(&told, options->context);
     }
 }

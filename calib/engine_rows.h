@@ -29,6 +29,8 @@ typedef struct engine_row {
     int count; /* of steps */
     /* log(predicted / measured): fitted, of an unseen model, of an unseen part; NAN = not known */
     double fitted, unseen, unseen_part;
+    /* variance of log(time) that the parameters of that fit bring; 0 for an unseen part */
+    double fitted_variance, unseen_variance;
 } engine_row;
 
 typedef struct engine_rows {
@@ -75,11 +77,12 @@ typedef struct engine_prior {
 
 /*
  * Fits `count` rows of one part (GSL). `param` comes with the start and leaves with the result;
- * ret_error (may be NULL): standard errors of log(parameter).
+ * ret_covariance: of log(parameter).
  * False: not finite, or out of memory.
  */
 bool engine_solve(const engine_rows *rows, const engine_row *const *row, int64_t count,
                   const llmperf_hw *hw, const engine_prior *prior, int rounds,
-                  double param[LLMPERF_ENGINE_PARAM_COUNT], double *ret_error);
+                  double param[LLMPERF_ENGINE_PARAM_COUNT],
+                  double ret_covariance[][LLMPERF_ENGINE_PARAM_COUNT]);
 
 #endif

@@ -126,24 +126,27 @@ static bool reweigh(engine_problem *p, const gsl_vector *u)
     return true;
 }
 
-/* Standard errors of log(parameter) from the Jacobian at u, prior included. */
-static void standard_errors(engine_problem *p, const gsl_vector *u, gsl_matrix *j, double *ret)
+/* Covariance of log(parameter) from the Jacobian at u, prior included. */
+static void covariance_of(engine_problem *p, const gsl_vector *u, gsl_matrix *j,
+                          double ret[][LLMPERF_ENGINE_PARAM_COUNT])
 {
     double slope[ENGINE_FITTED];
     gsl_matrix *covariance = gsl_matrix_alloc(ENGINE_FITTED, ENGINE_FITTED);
-    memset(ret, 0, sizeof(double) * ENGINE_FITTED);
+    memset(ret, 0, sizeof *ret * ENGINE_FITTED);
     if (covariance && jacobian(u, p, j) == GSL_SUCCESS &&
         gsl_multifit_nlinear_covar(j, 0, covariance) == GSL_SUCCESS) {
         set_form(p, u, slope, false);
-        for (int k = 0; k < ENGINE_FITTED; k++)
-            ret[k] = slope[k] * sqrt(fmax(0, gsl_matrix_get(covariance, (size_t)k, (size_t)k)));
+        for (size_t k = 0; k < ENGINE_FITTED; k++)
+            for (size_t l = 0; l < ENGINE_FITTED; l++)
+                ret[k][l] = slope[k] * slope[l] * gsl_matrix_get(covariance, k, l);
     }
     if (covariance)
         gsl_matrix_free(covariance);
 }
 
 /* Rounds of trust region and reweighting from u on. */
-static bool iterate(engine_problem *p, gsl_vector *u, int rounds, double *ret_error)
+static bool iterate(engine_problem *p, gsl_vector *u, int rounds,
+                    double ret_covariance[][LLMPERF_ENGINE_PARAM_COUNT])
 {
     const size_t n = p->count + ENGINE_FITTED;
     gsl_multifit_nlinear_fdf fdf = {
@@ -165,8 +168,8 @@ static bool iterate(engine_problem *p, gsl_vector *u, int rounds, double *ret_er
         for (size_t k = 0; k < ENGINE_FITTED; k++)
             good &= isfinite(gsl_vector_get(u, k)) != 0;
     }
-    if (good && ret_error)
-        standard_errors(p, u, gsl_multifit_nlinear_jac(w), ret_error);
+    if (good)
+        covariance_of(p, u, gsl_multifit_nlinear_jac(w), ret_covariance);
     if (w)
         gsl_multifit_nlinear_free(w);
     return good;
@@ -174,7 +177,8 @@ static bool iterate(engine_problem *p, gsl_vector *u, int rounds, double *ret_er
 
 bool engine_solve(const engine_rows *rows, const engine_row *const *row, int64_t count,
                   const llmperf_hw *hw, const engine_prior *prior, int rounds,
-                  double param[LLMPERF_ENGINE_PARAM_COUNT], double *ret_error)
+                  double param[LLMPERF_ENGINE_PARAM_COUNT],
+                  double ret_covariance[][LLMPERF_ENGINE_PARAM_COUNT])
 {
     engine_problem p = {.rows = rows, .row = row, .count = (size_t)count, .hw = hw, .prior = prior};
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
@@ -186,7 +190,7 @@ bool engine_solve(const engine_rows *rows, const engine_row *const *row, int64_t
         memcpy(p.base, param, sizeof p.base);
         for (int k = 0; k < ENGINE_FITTED; k++)
             gsl_vector_set(u, (size_t)k, transformed(k, param[k]));
-        good = iterate(&p, u, rounds, ret_error);
+        good = iterate(&p, u, rounds, ret_covariance);
     }
     if (good)
         for (int k = 0; k < ENGINE_FITTED; k++) {

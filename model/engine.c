@@ -72,22 +72,26 @@ static double score_channels(const llmperf_engine_part *part, const llmperf_hw *
            hw->peak_flop_per_s[dtype] / (4 * hw->mem_bytes_per_s);
 }
 
-/* What is not known of the two efficiencies, for the compute-bound batch; each error of its own. */
+/* What is not known of the two efficiencies, for the compute-bound batch. */
 static void set_errors(llmperf_calib_entry *e, const llmperf_engine_part *part,
                        const llmperf_hw *hw)
 {
     static const llmperf_param EFFICIENCIES[] = {LLMPERF_PARAM_COMPUTE, LLMPERF_PARAM_MEMORY};
+    double d[2][LLMPERF_ENGINE_PARAM_COUNT];
     for (int i = 0; i < 2; i++) {
-        llmperf_param p = EFFICIENCIES[i];
-        double d[LLMPERF_ENGINE_PARAM_COUNT];
-        llmperf_engine_derivative(part, hw, e, p, d);
-        for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
-            double error = d[k] * part->param[k] * part->error[k];
-            e->covariance[p][p] += error * error;
-        }
-        if (e->covariance[p][p] > 0)
-            e->fitted |= 1u << p;
+        llmperf_engine_derivative(part, hw, e, EFFICIENCIES[i], d[i]);
+        for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+            d[i][k] *= part->param[k];
     }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            llmperf_param p = EFFICIENCIES[i], q = EFFICIENCIES[j];
+            for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+                for (int l = 0; l < LLMPERF_ENGINE_PARAM_COUNT; l++)
+                    e->covariance[p][q] += d[i][k] * part->covariance[k][l] * d[j][l];
+            if (p == q && e->covariance[p][p] > 0)
+                e->fitted |= 1u << p;
+        }
 }
 
 /* The parameters of the entry of one kind, regime and dtype. */
@@ -249,6 +253,9 @@ void llmperf_engine_calib(const llmperf_engine *engine, const llmperf_engine_par
         .prefill_residual = part->prefill_residual,
     };
     snprintf(c->host.engine, sizeof c->host.engine, "%s", engine->name);
+    memcpy(c->host.param, part->param, sizeof c->host.param);
+    memcpy(c->host.covariance, part->covariance, sizeof c->host.covariance);
+    c->host.first_entry = kernels ? kernels->entry_count : 0;
 }
 
 /* ---- the host's part of a step ---------------------------------------------------------------------- */
@@ -267,16 +274,23 @@ double llmperf_host_time(const llmperf_host *host, double layers, double sequenc
                              : fmax(largest * pow(sum, 1 / host->norm) - ops_s, 0);
 }
 
+void host_counts(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+                 double *ret_layers, double *ret_sequences)
+{
+    *ret_layers = *ret_sequences = 0;
+    for (int i = 0; i < c->model->layer_kind_count; i++)
+        *ret_layers += (double)c->model->layers[i].count;
+    for (int i = 0; i < segment_count; i++)
+        *ret_sequences += (double)segments[i].sequences;
+}
+
 double host_time(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
                  double ops_s, double launch_s)
 {
     if (!c->calib || !c->calib->host.engine[0])
         return 0;
-    double layers = 0, sequences = 0;
-    for (int i = 0; i < c->model->layer_kind_count; i++)
-        layers += (double)c->model->layers[i].count;
-    for (int i = 0; i < segment_count; i++)
-        sequences += (double)segments[i].sequences;
+    double layers, sequences;
+    host_counts(c, segments, segment_count, &layers, &sequences);
     return llmperf_host_time(&c->calib->host, layers, sequences, ops_s, launch_s);
 }
 

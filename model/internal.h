@@ -19,12 +19,13 @@ typedef struct interval_sum {
     double bound_s;  /* of operators without a fit */
     double vector[LLMPERF_CALIB_ENTRIES_MAX][LLMPERF_PARAM_COUNT]; /* sum of t d(log t)/dp */
     double linear[LLMPERF_CALIB_ENTRIES_MAX], square[LLMPERF_CALIB_ENTRIES_MAX]; /* of t, t^2 */
+    /* of a profile's parameters beside the operators: sum of t d(log t)/d(log parameter) */
+    double host[LLMPERF_ENGINE_PARAM_COUNT];
 } interval_sum;
 
 /* Adds op->repeat x `times` launches of an operator; the case has a calibration. */
 void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op, double times);
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib, double confidence,
-                             double spread);
+llmperf_estimate interval_of(const interval_sum *sum, const llmperf_case *c, double spread);
 
 /* Adds the host's part of `times` equal steps, to what was added since `before`. */
 void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_case *c,
@@ -44,6 +45,10 @@ void reached_rates(const llmperf_op *op, const llmperf_hw *hw, const llmperf_cal
                    double *ret_peak, double *ret_bandwidth);
 
 /* ---- engine profiles (engine.c) --------------------------------------------------------------------- */
+
+/* Layers and sequences of a step, as the host counts them. */
+void host_counts(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+                 double *ret_layers, double *ret_sequences);
 
 /* What the host adds to a step whose operators take ops_s, launch_s of it launches (collectives
  * apart); 0 without a profile. */

@@ -6,13 +6,15 @@
  *   - repeats of one shape share one residual; shapes of a fit correlate with its rho;
  *   - fits of different kinds are independent;
  *   - what borrowing from another part adds is one error for all of them;
- *   - an engine profile's residual is one error of the whole step;
+ *   - an engine profile's residual is one error of the whole step; its parameters, of which the entries
+ *     of several fits are made, have one covariance of their logarithms;
  *   - operators without a fit stay bounds: they may take up to `spread` times longer.
  */
 #include <math.h>
 #include <string.h>
 
 #include "internal.h"
+#include "llmperf/engine.h"
 
 void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op, double times)
 {
@@ -45,7 +47,40 @@ void interval_add_host(interval_sum *sum, const interval_sum *before, const llmp
 {
     double ops_s = (sum->time_s - before->time_s) / times;
     double launch_s = (sum->launch_s - before->launch_s) / times;
-    sum->time_s += times * host_time(c, segments, segment_count, ops_s, launch_s);
+    double host_s = host_time(c, segments, segment_count, ops_s, launch_s);
+    sum->time_s += times * host_s;
+    if (!(host_s > 0))
+        return;
+    const llmperf_host *host = &c->calib->host;
+    double layers, sequences;
+    host_counts(c, segments, segment_count, &layers, &sequences);
+    /* a host that overlaps nothing (norm 1): its seconds are the step's */
+    sum->host[LLMPERF_ENGINE_STEP] += times * host->step_s;
+    sum->host[LLMPERF_ENGINE_LAYER] += times * host->layer_s * layers;
+    sum->host[LLMPERF_ENGINE_SEQUENCE] += times * host->sequence_s * sequences;
+}
+
+/* v' C v of a profile's parameters; the entries' gradients are passed on to what they are made of. */
+static double profile_variance(const interval_sum *sum, const llmperf_case *c)
+{
+    const llmperf_calib *calib = c->calib;
+    const llmperf_host *host = &calib->host;
+    llmperf_engine_part part = {0};
+    double v[LLMPERF_ENGINE_PARAM_COUNT], d[LLMPERF_ENGINE_PARAM_COUNT], variance = 0;
+    memcpy(part.param, host->param, sizeof part.param);
+    memcpy(v, sum->host, sizeof v);
+    for (int e = host->first_entry; e < calib->entry_count; e++)
+        for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
+            if (sum->vector[e][p] == 0)
+                continue;
+            llmperf_engine_derivative(&part, c->hw, &calib->entry[e], (llmperf_param)p, d);
+            for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+                v[k] += sum->vector[e][p] * d[k] * host->param[k];
+        }
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+        for (int l = 0; l < LLMPERF_ENGINE_PARAM_COUNT; l++)
+            variance += v[k] * host->covariance[k][l] * v[l];
+    return fmax(variance, 0);
 }
 
 /* z with P(|N(0,1)| < z) = confidence, by bisection of the error function. */
@@ -62,13 +97,11 @@ double normal_quantile(double confidence)
     return high;
 }
 
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib, double confidence,
-                             double spread)
+/* Variance of the sum by the fits' own parameters and residuals. */
+static double fits_variance(const interval_sum *sum, const llmperf_calib *calib)
 {
     double variance = 0;
-    /* a profile's residual was found on models that it has not seen: it holds all of its error */
-    int entries = calib->host.engine[0] ? 0 : calib->entry_count;
-    for (int e = 0; e < entries; e++) {
+    for (int e = 0; e < calib->entry_count; e++) {
         const llmperf_calib_entry *entry = &calib->entry[e];
         const double *v = sum->vector[e];
         double parameters = 0;
@@ -80,11 +113,20 @@ llmperf_estimate interval_of(const interval_sum *sum, const llmperf_calib *calib
                           ((1 - rho) * sum->square[e] + rho * sum->linear[e] * sum->linear[e]);
         variance += fmax(parameters, 0) + residual;
     }
+    return variance;
+}
+
+llmperf_estimate interval_of(const interval_sum *sum, const llmperf_case *c, double spread)
+{
+    const llmperf_calib *calib = c->calib;
+    /* a profile's residual was found on models that it has not seen: it holds what its fits of
+     * operators miss; what its parameters are not known to comes on top */
+    double variance = calib->host.engine[0] ? profile_variance(sum, c) : fits_variance(sum, calib);
     double fitted = sum->time_s - sum->bound_s, lent = calib->borrowed * fitted;
     double whole = sum->residual * fitted;
     variance += lent * lent + whole * whole;
     double s = fitted > 0 ? sqrt(variance) / fitted : 0;
-    double factor = exp(normal_quantile(confidence) * s);
+    double factor = exp(normal_quantile(c->workload.confidence) * s);
     return (llmperf_estimate){
         .value = sum->time_s,
         /* rounding must not put the value outside */

@@ -80,7 +80,7 @@ llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *o
     interval_sum sum = {.residual = c->calib->host.decode_residual};
     for (int i = 0; i < count; i++)
         interval_add(&sum, c, &ops[i], 1);
-    return interval_of(&sum, c->calib, c->workload.confidence, spread);
+    return interval_of(&sum, c, spread);
 }
 
 llmperf_estimate llmperf_estimate_op(const llmperf_case *c, const llmperf_op *op)
@@ -98,7 +98,7 @@ static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, do
     step_collector k = {.c = c, .sum.residual = c->calib->host.decode_residual};
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
     collect_step(&segment, 1, 1, &k);
-    return interval_of(&k.sum, c->calib, c->workload.confidence, spread);
+    return interval_of(&k.sum, c, spread);
 }
 
 static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, double time_s)
@@ -108,7 +108,7 @@ static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, d
         return bound_of_time(time_s, spread);
     step_collector k = {.c = c, .sum.residual = c->calib->host.prefill_residual};
     llmperf_prefill_steps(c, batch, c->workload.chunk, collect_step, &k);
-    return interval_of(&k.sum, c->calib, c->workload.confidence, spread);
+    return interval_of(&k.sum, c, spread);
 }
 
 static void predict_prefill(const llmperf_case *c, llmperf_prediction *p)

@@ -278,10 +278,21 @@ static void add_step(const llmperf_run_step *step, void *context)
     for (int i = 0; i < count; i++)
         interval_add(part, c, &ops[i], times);
     interval_add_host(part, &before, c, step->segments, step->segment_count, times);
+    if (step->mixed) /* d(time) / d(log mixed) */
+        part->host[LLMPERF_ENGINE_MIXED] +=
+            (part->time_s - before.time_s) * (1 - step->times / times);
 }
 
-/* The time of a run, waits included. */
-static llmperf_estimate time_of(const run_sum *sum, double waits)
+/* What the server adds before a request's first step: part of its prefill, and known as well. */
+static void add_wait(run_sum *sum, double waits)
+{
+    const llmperf_calib *calib = sum->c->calib;
+    double wait_s = calib ? waits * calib->host.request_s : 0;
+    sum->part[1].time_s += wait_s;
+    sum->part[1].host[LLMPERF_ENGINE_REQUEST] += wait_s;
+}
+
+static llmperf_estimate time_of(const run_sum *sum)
 {
     static const llmperf_spread_class SPREADS[2] = {LLMPERF_SPREAD_DECODE_STEP,
                                                     LLMPERF_SPREAD_PREFILL_STEP};
@@ -291,15 +302,11 @@ static llmperf_estimate time_of(const run_sum *sum, double waits)
         double spread = llmperf_spread(SPREADS[i]);
         llmperf_estimate one = {sum->bound_s[i], sum->bound_s[i], sum->bound_s[i] * spread};
         if (calib)
-            one = interval_of(&sum->part[i], calib, sum->c->workload.confidence, spread);
+            one = interval_of(&sum->part[i], sum->c, spread);
         time_s.value += one.value;
         time_s.low += one.low;
         time_s.high += one.high;
     }
-    double wait_s = calib ? waits * calib->host.request_s : 0;
-    time_s.value += wait_s;
-    time_s.low += wait_s;
-    time_s.high += wait_s;
     return time_s;
 }
 
@@ -326,7 +333,8 @@ llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run
     }
     llmperf_status status = llmperf_run_steps(c, run, add_step, sum, &waits, error);
     if (status == LLMPERF_OK) {
-        llmperf_estimate time_s = time_of(sum, waits);
+        add_wait(sum, waits);
+        llmperf_estimate time_s = time_of(sum);
         double amount = counted(run, &c->workload);
         *ret_estimate = amount > 0 ? rate_of(time_s, amount) : time_s;
     }

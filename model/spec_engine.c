@@ -16,9 +16,9 @@
 
 static const char *const TOP_KEYS[] = {"schema", "name",   "aliases", "source",   "licence",
                                        "date",   "digest", "parts",   "borrowed", NULL};
-static const char *const PART_KEYS[] = {"hardware", "load",     "versions", "parameters",
-                                        "fitted",   "residual", "remarks",  "relative_error",
-                                        "quality",  NULL};
+static const char *const PART_KEYS[] = {"hardware", "load",       "versions", "parameters",
+                                        "fitted",   "residual",   "remarks",  "relative_error",
+                                        "quality",  "covariance", NULL};
 static const char *const RESIDUAL_KEYS[] = {"decode", "prefill", NULL};
 
 /* Fields of `quality`, also for the writer. */
@@ -74,6 +74,72 @@ static void read_params(doc_reader *r, doc_node *map, llmperf_engine_part *part)
         }
 }
 
+/* By Cholesky, on correlations; so much is left to numbers that were rounded. */
+static bool is_covariance(const llmperf_engine_part *part, const int *order, int count)
+{
+    static const double ROUNDED = 1e-3;
+    double root[LLMPERF_ENGINE_PARAM_COUNT][LLMPERF_ENGINE_PARAM_COUNT] = {{0}};
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k <= i; k++) {
+            double scale = part->error[order[i]] * part->error[order[k]];
+            double c = part->covariance[order[i]][order[k]];
+            if (scale == 0 && c != 0)
+                return false;
+            double rest = i == k ? 1 + ROUNDED : scale > 0 ? c / scale : 0;
+            for (int j = 0; j < k; j++)
+                rest -= root[i][j] * root[k][j];
+            if (i == k && !(rest > 0))
+                return false;
+            root[i][k] = i == k ? sqrt(rest) : rest / root[k][k];
+        }
+    return true;
+}
+
+/* The lower triangle, row by row, its parameters in the order of relative_error. */
+static void read_covariance(doc_reader *r, doc_node *list, llmperf_engine_part *part,
+                            const int *order, int count)
+{
+    int row = 0;
+    if (!reader_is_kind(r, list, DOC_SEQ, "a row of numbers for each relative_error"))
+        return;
+    bool complete = list->count == (size_t)count;
+    for (doc_node *line = list->first; line && complete; line = line->next, row++) {
+        int column = 0;
+        if (!reader_is_kind(r, line, DOC_SEQ, "[1e-4, 2e-4]"))
+            return;
+        complete = line->count == (size_t)row + 1;
+        for (doc_node *node = line->first; node && complete; node = node->next, column++) {
+            double *c = &part->covariance[order[row]][order[column]];
+            if (!reader_done(r, doc_double(r->document, node, -1e4, 1e4, c, r->error)))
+                return;
+            part->covariance[order[column]][order[row]] = *c;
+        }
+    }
+    if (!complete) {
+        reader_done(r, doc_fail(r->document, list, r->error,
+                                "covariance is no lower triangle; %d rows of 1 to %d numbers are "
+                                "allowed, in the order of relative_error",
+                                count, count));
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        double error = part->error[order[i]];
+        double variance = part->covariance[order[i]][order[i]];
+        if (fabs(variance - error * error) > 1e-6 * error * error) {
+            reader_done(r, doc_fail(r->document, list, r->error,
+                                    "relative_error of %s is %g, the covariance says %g; they must "
+                                    "agree",
+                                    llmperf_engine_param_name((llmperf_engine_param)order[i]),
+                                    error, sqrt(fmax(variance, 0))));
+            return;
+        }
+    }
+    if (!is_covariance(part, order, count))
+        reader_done(r, doc_fail(r->document, list, r->error,
+                                "covariance is none; a positive definite one is allowed, with "
+                                "correlations from -1 to 1"));
+}
+
 static void read_errors(doc_reader *r, doc_node *map, llmperf_engine_part *part)
 {
     doc_node *fitted = doc_get(map, "fitted"), *errors = doc_get(map, "relative_error");
@@ -86,14 +152,21 @@ static void read_errors(doc_reader *r, doc_node *map, llmperf_engine_part *part)
             if (param != LLMPERF_ENGINE_PARAM_COUNT)
                 part->fitted |= 1u << param;
         }
+    int order[LLMPERF_ENGINE_PARAM_COUNT], count = 0;
     if (errors && reader_is_kind(r, errors, DOC_MAP, "{weight_efficiency: 0.02}"))
         for (doc_node *node = errors->first; node; node = node->next) {
             node->used = true;
             llmperf_engine_param param = param_of(r, node, node->key);
-            if (param != LLMPERF_ENGINE_PARAM_COUNT)
-                reader_done(
-                    r, doc_double(r->document, node, 0, DBL_MAX, &part->error[param], r->error));
+            if (param == LLMPERF_ENGINE_PARAM_COUNT ||
+                !reader_done(r,
+                             doc_double(r->document, node, 0, 100, &part->error[param], r->error)))
+                continue;
+            part->covariance[param][param] = part->error[param] * part->error[param];
+            order[count++] = param; /* keys are there once each: the document sees to it */
         }
+    doc_node *covariance = doc_get(map, "covariance");
+    if (covariance)
+        read_covariance(r, covariance, part, order, count);
 }
 
 static void read_quality(doc_reader *r, doc_node *map, llmperf_engine_quality *q)

@@ -44,6 +44,31 @@ static void put_errors(FILE *out, const llmperf_engine_part *part)
     }
 }
 
+/* The lower triangle, of the parameters that have an error. Errors alone say as much where none is
+ * correlated with another. */
+static void put_covariance(FILE *out, const llmperf_engine_part *part)
+{
+    bool any = false;
+    for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++)
+        for (int k = 0; k < i; k++)
+            any |= part->covariance[i][k] != 0;
+    if (!any)
+        return;
+    fputs("    covariance:\n", out);
+    for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++) {
+        const char *gap = "      - [";
+        if (part->error[i] == 0)
+            continue;
+        for (int k = 0; k <= i; k++)
+            if (part->error[k] != 0) {
+                fputs(gap, out);
+                yaml_number(out, part->covariance[i][k]);
+                gap = ", ";
+            }
+        fputs("]\n", out);
+    }
+}
+
 static void put_quality(FILE *out, const llmperf_engine_quality *q)
 {
     if (q->rows == 0)
@@ -85,6 +110,7 @@ llmperf_status llmperf_engine_write(FILE *out, const llmperf_engine *engine, llm
         yaml_put_text(out, "    versions", part->versions);
         put_params(out, part);
         put_errors(out, part);
+        put_covariance(out, part);
         if (part->decode_residual + part->prefill_residual > 0) {
             fputs("    residual:\n", out);
             yaml_put_number(out, "      decode", part->decode_residual);

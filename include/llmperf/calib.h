@@ -110,6 +110,27 @@ typedef struct llmperf_calib_entry {
     llmperf_calib_quality quality;
 } llmperf_calib_entry;
 
+/* Parameters of an engine profile (engine.h). Efficiencies are shares of the datasheet, so that they
+ * carry over to parts never measured. */
+typedef enum llmperf_engine_param {
+    LLMPERF_ENGINE_WEIGHT,    /* of the memory bandwidth, streaming weights and activations */
+    LLMPERF_ENGINE_KV,        /* of the memory bandwidth, reading the KV cache */
+    LLMPERF_ENGINE_HEADS,     /* decode attention: each query head reads keys and values through the
+                               * caches at so many memory bandwidths */
+    LLMPERF_ENGINE_COMPUTE,   /* of the peak, dense layers */
+    LLMPERF_ENGINE_STORED,    /* of that, where weights are stored narrower than they compute */
+    LLMPERF_ENGINE_ATTENTION, /* of the peak, attention of prompts */
+    LLMPERF_ENGINE_SCORE,     /* bytes of memory traffic per attention score of a prompt */
+    LLMPERF_ENGINE_LAYER,     /* s per layer of a step */
+    LLMPERF_ENGINE_STEP,      /* s per step */
+    LLMPERF_ENGINE_SEQUENCE,  /* s per sequence of a step */
+    LLMPERF_ENGINE_HOP,       /* s per collective and doubling of the group */
+    LLMPERF_ENGINE_LINK,      /* of the link's bandwidth */
+    LLMPERF_ENGINE_REQUEST,   /* s that a served request waits before its first step */
+    LLMPERF_ENGINE_MIXED,     /* serving: steps that also prefill take this share longer */
+    LLMPERF_ENGINE_PARAM_COUNT
+} llmperf_engine_param;
+
 /*
  * What an engine's host adds to the operators of a step; all 0 = nothing (a calibration of operators
  * alone). Not in the calibration file: llmperf_engine_calib() sets it.
@@ -122,6 +143,11 @@ typedef struct llmperf_host {
     double norm;                              /* p; 1 = they add, infinity = they overlap */
     double request_s, mixed_frac;             /* serving: see engine.h */
     double decode_residual, prefill_residual; /* standard deviation of log(time), once a step */
+    /* the profile's parameters, the covariance of their logarithms, and the first of the entries that
+     * are made of them; those before are fits of operators that take a profile's place */
+    double param[LLMPERF_ENGINE_PARAM_COUNT];
+    double covariance[LLMPERF_ENGINE_PARAM_COUNT][LLMPERF_ENGINE_PARAM_COUNT];
+    int first_entry;
 } llmperf_host;
 
 #define LLMPERF_CALIB_ENTRIES_MAX 64

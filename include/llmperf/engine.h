@@ -16,26 +16,6 @@
 extern "C" {
 #endif
 
-/* Efficiencies are shares of the datasheet, so that they carry over to parts never measured. */
-typedef enum llmperf_engine_param {
-    LLMPERF_ENGINE_WEIGHT,    /* of the memory bandwidth, streaming weights and activations */
-    LLMPERF_ENGINE_KV,        /* of the memory bandwidth, reading the KV cache */
-    LLMPERF_ENGINE_HEADS,     /* decode attention: each query head reads keys and values through the
-                               * caches at so many memory bandwidths */
-    LLMPERF_ENGINE_COMPUTE,   /* of the peak, dense layers */
-    LLMPERF_ENGINE_STORED,    /* of that, where weights are stored narrower than they compute */
-    LLMPERF_ENGINE_ATTENTION, /* of the peak, attention of prompts */
-    LLMPERF_ENGINE_SCORE,     /* bytes of memory traffic per attention score of a prompt */
-    LLMPERF_ENGINE_LAYER,     /* s per layer of a step */
-    LLMPERF_ENGINE_STEP,      /* s per step */
-    LLMPERF_ENGINE_SEQUENCE,  /* s per sequence of a step */
-    LLMPERF_ENGINE_HOP,       /* s per collective and doubling of the group */
-    LLMPERF_ENGINE_LINK,      /* of the link's bandwidth */
-    LLMPERF_ENGINE_REQUEST,   /* s that a served request waits before its first step */
-    LLMPERF_ENGINE_MIXED,     /* serving: steps that also prefill take this share longer */
-    LLMPERF_ENGINE_PARAM_COUNT
-} llmperf_engine_param;
-
 /* "weight_efficiency", "layer_s" ...; static storage. */
 LLMPERF_API const char *llmperf_engine_param_name(llmperf_engine_param param);
 /* LLMPERF_ENGINE_PARAM_COUNT: none. */
@@ -64,8 +44,11 @@ typedef struct llmperf_engine_part {
     char versions[96]; /* of the engine, as its rows say */
     double param[LLMPERF_ENGINE_PARAM_COUNT];
     double error[LLMPERF_ENGINE_PARAM_COUNT]; /* standard error of log(param) */
+    /* of log(param), with the squares of `error` in its diagonal; all 0 where they are not known */
+    double covariance[LLMPERF_ENGINE_PARAM_COUNT][LLMPERF_ENGINE_PARAM_COUNT];
     uint32_t fitted; /* bit i: the rows tell param[i]; else it is that of like parts */
-    /* standard deviation of log(measured / predicted) of a whole step, models never seen */
+    /* standard deviation of log(measured / predicted) of a whole step, models never seen, beside what
+     * the covariance of the parameters explains */
     double decode_residual, prefill_residual;
     double borrowed; /* added to it; 0 = the part's own. Set by llmperf_engine_choose() */
     char remarks[LLMPERF_TEXT_MAX];

@@ -316,6 +316,103 @@ Test(engine, derivatives_agree_with_differences)
     }
 }
 
+/* ---- intervals ------------------------------------------------------------------------------------------ */
+
+static const double Z90 = 1.6448536269514722; /* P(|N(0,1)| < Z90) = 0.9 */
+
+/*
+ * One product of 1000 x 1000 for one row: 2 MB at 0.8 TB/s are 2.5 us, 2 MFLOP at 50 TFLOP/s 0.04 us. The
+ * shares of the two efficiencies are so 2.5 / 2.54 and 0.04 / 2.54, and their errors 10 and 20 % with
+ * correlation -1/2: variance = w^2 0.01 + c^2 0.04 - 2 w c 0.01, beside a residual of 5 %.
+ */
+Test(engine, intervals_hold_what_the_parameters_are_not_known_to)
+{
+    part.decode_residual = 0.05;
+    part.covariance[LLMPERF_ENGINE_WEIGHT][LLMPERF_ENGINE_WEIGHT] = 0.01;
+    part.covariance[LLMPERF_ENGINE_COMPUTE][LLMPERF_ENGINE_COMPUTE] = 0.04;
+    part.covariance[LLMPERF_ENGINE_WEIGHT][LLMPERF_ENGINE_COMPUTE] = -0.01;
+    part.covariance[LLMPERF_ENGINE_COMPUTE][LLMPERF_ENGINE_WEIGHT] = -0.01;
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    const llmperf_case c = {
+        .model = &model, .hw = &hw, .calib = &calib, .workload = {.confidence = 0.9}};
+    const llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                           .dtype = LLMPERF_DTYPE_BF16,
+                           .launches = 1,
+                           .devices = 1,
+                           .repeat = 1,
+                           .m = 1,
+                           .n = 1000,
+                           .k = 1000,
+                           .flop = 2e6,
+                           .weight_bytes = 2e6,
+                           .bytes = 2e6};
+    llmperf_estimate got = llmperf_estimate_op(&c, &op);
+    double w = 2.5 / 2.54, k = 0.04 / 2.54;
+    double s = sqrt(w * w * 0.01 + k * k * 0.04 - 2 * w * k * 0.01 + 0.05 * 0.05);
+    cr_expect_float_eq(got.value, 2.54e-6, 1e-18);
+    cr_expect_float_eq(got.high / got.value, exp(Z90 * s), 1e-9);
+    cr_expect_float_eq(got.value / got.low, exp(Z90 * s), 1e-9);
+}
+
+/* A host that is known to a half: its share of the step, 2 layers of 0.1 ms, is all that is uncertain. */
+Test(engine, intervals_of_a_step_hold_its_host)
+{
+    static llmperf_prediction p;
+    llmperf_case c;
+    part.decode_residual = part.prefill_residual = 0;
+    part.covariance[LLMPERF_ENGINE_LAYER][LLMPERF_ENGINE_LAYER] = 0.25;
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    const llmperf_workload w = {.batch = 4, .prompt = 512};
+    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+              error.text);
+    cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK, "%s", error.text);
+    double share = 2 * 1e-4 / p.tpot_s.value;
+    cr_expect_float_eq(p.tpot_s.high / p.tpot_s.value, exp(Z90 * 0.5 * share), 1e-9);
+    cr_expect_gt(share, 0.1);
+    /* nothing is uncertain: no interval */
+    part.covariance[LLMPERF_ENGINE_LAYER][LLMPERF_ENGINE_LAYER] = 0;
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK);
+    cr_expect_eq(p.tpot_s.high, p.tpot_s.value);
+}
+
+/* A served request's first token: the server's wait and the share that mixed steps take are of it. */
+Test(engine, intervals_of_a_served_request_hold_wait_and_mixing)
+{
+    const llmperf_run run = {.kind = LLMPERF_RUN_SERVING,
+                             .metric = LLMPERF_METRIC_TTFT,
+                             .batch = 8,
+                             .prompt = 512,
+                             .generate = 64};
+    llmperf_estimate sure, unsure;
+    llmperf_workload w = {0};
+    llmperf_case c;
+    part.decode_residual = part.prefill_residual = 0;
+    cr_assert(llmperf_run_workload(&run, &w, &w, &error) == LLMPERF_OK);
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+              error.text);
+    cr_assert(llmperf_run_predict(&c, &run, &sure, &error) == LLMPERF_OK, "%s", error.text);
+    cr_expect_float_eq(sure.high, sure.value, 1e-12 * sure.value);
+    /* d(TTFT) / d(log request_s) = request_s; by mixed_frac, numerically */
+    static const llmperf_engine_param PARAMS[] = {LLMPERF_ENGINE_REQUEST, LLMPERF_ENGINE_MIXED};
+    for (int i = 0; i < 2; i++) {
+        llmperf_engine_part shifted = part;
+        llmperf_estimate moved;
+        shifted.param[PARAMS[i]] *= 1 + 1e-6;
+        llmperf_engine_calib(&engine, &shifted, &hw, NULL, &calib);
+        cr_assert(llmperf_run_predict(&c, &run, &moved, &error) == LLMPERF_OK);
+        double slope = (moved.value - sure.value) / 1e-6;
+        memset(part.covariance, 0, sizeof part.covariance);
+        part.covariance[PARAMS[i]][PARAMS[i]] = 1e-4;
+        llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+        cr_assert(llmperf_run_predict(&c, &run, &unsure, &error) == LLMPERF_OK);
+        cr_expect_gt(slope, 0);
+        /* 1 % of a parameter: exp(x) - 1 is x to a percent */
+        cr_expect_float_eq((unsure.high - unsure.value) / (Z90 * 0.01 * slope), 1, 0.02);
+    }
+}
+
 /* ---- files ---------------------------------------------------------------------------------------------- */
 
 static char *written(const llmperf_engine *e)
@@ -339,7 +436,11 @@ Test(engine, what_is_written_reads_back_to_the_last_bit)
     snprintf(engine.digest, sizeof engine.digest, "fnv1a64:0123456789abcdef");
     engine.borrowed = 0.1 + 0.2;
     part.fitted = 5;
-    part.error[0] = 1.0 / 3;
+    for (int k = 0; k < 3; k++) { /* two parameters are correlated, the others have no error */
+        part.error[2 * k] = 1.0 / (3 + k);
+        part.covariance[2 * k][2 * k] = part.error[2 * k] * part.error[2 * k];
+    }
+    part.covariance[0][4] = part.covariance[4][0] = -0.5 * part.error[0] * part.error[4];
     part.quality.rows = 12;
     part.quality.models = 3;
     part.quality.unseen_median_frac = 1.0 / 7;
@@ -349,6 +450,7 @@ Test(engine, what_is_written_reads_back_to_the_last_bit)
     engine.part[1] = part;
     snprintf(engine.part[1].hw, sizeof engine.part[1].hw, "other");
     engine.part[1].quality = (llmperf_engine_quality){0};
+    engine.part[1].covariance[0][4] = engine.part[1].covariance[4][0] = 0; /* errors alone */
     engine.part_count = 2;
     char *text = written(&engine);
     llmperf_status status =
@@ -357,9 +459,26 @@ Test(engine, what_is_written_reads_back_to_the_last_bit)
     char *second = written(&again);
     cr_expect_str_eq(text, second);
     cr_expect_eq(memcmp(&engine.part[0], &again.part[0], sizeof engine.part[0]), 0);
+    cr_expect_eq(memcmp(&engine.part[1], &again.part[1], sizeof engine.part[1]), 0);
     cr_expect_eq(again.borrowed, engine.borrowed);
     free(text);
     free(second);
+}
+
+#define TWO_ERRORS                                                                                 \
+    "schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n    relative_error: "        \
+    "{weight_efficiency: 0.1, layer_s: 0.2}\n"
+
+Test(engine, errors_alone_are_a_covariance_without_correlations)
+{
+    cr_assert(llmperf_engine_load_text("a.yaml", TWO_ERRORS, strlen(TWO_ERRORS), &again, &error) ==
+                  LLMPERF_OK,
+              "%s", error.text);
+    cr_expect_float_eq(again.part[0].covariance[LLMPERF_ENGINE_WEIGHT][LLMPERF_ENGINE_WEIGHT], 0.01,
+                       1e-15);
+    cr_expect_float_eq(again.part[0].covariance[LLMPERF_ENGINE_LAYER][LLMPERF_ENGINE_LAYER], 0.04,
+                       1e-15);
+    cr_expect_eq(again.part[0].covariance[LLMPERF_ENGINE_LAYER][LLMPERF_ENGINE_WEIGHT], 0);
 }
 
 Test(engine, every_fault_of_a_file_is_told_with_its_place)
@@ -392,6 +511,22 @@ Test(engine, every_fault_of_a_file_is_told_with_its_place)
         {"schema: 1\nname: a\npart: []\nparts: []\n", "did you mean 'parts'?"},
         {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}, residual: {decoding: 1}}\n",
          "key 'decoding' is not known; decode, prefill are allowed here"},
+        {TWO_ERRORS "    covariance: [[0.01], [0.01, 0.04, 0]]\n",
+         "covariance is no lower triangle; 2 rows of 1 to 2 numbers are allowed"},
+        {TWO_ERRORS "    covariance: [[0.01]]\n", "covariance is no lower triangle; 2 rows"},
+        {TWO_ERRORS "    covariance: [[0.01], [0.03, 0.04]]\n",
+         "7:17: covariance is none; a positive definite one is allowed"},
+        {TWO_ERRORS "    covariance: [[0.02], [0, 0.04]]\n",
+         "relative_error of weight_efficiency is 0.1, the covariance says 0.141421; they must "
+         "agree"},
+        {TWO_ERRORS "    covariance: [[0.01], [.nan, 0.04]]\n", "7:27: "},
+        {TWO_ERRORS "    covariance: 5\n", "7:17: covariance is integer 5; a list"},
+        {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}, covariance: [[1]]}\n",
+         "covariance is no lower triangle; 0 rows"},
+        /* each pair may pass and the three be none: 1 - 3 x 0.81 - 2 x 0.729 < 0 */
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n    relative_error: "
+         "{layer_s: 1, step_s: 1, hop_s: 1}\n    covariance: [[1], [-0.9, 1], [-0.9, -0.9, 1]]\n",
+         "7:17: covariance is none"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         error = (llmperf_error){0};

@@ -154,6 +154,28 @@ Test(fit_engine, a_known_profile_is_found_again_under_noise_and_outliers)
     cr_expect_lt(engine.part[0].error[LLMPERF_ENGINE_WEIGHT], 0.1);
 }
 
+/* What no row tells keeps the prior's variance, so that a degree never measured has a wide interval. */
+Test(fit_engine, the_covariance_tells_what_the_rows_do_not)
+{
+    for (size_t m = 0; m < sizeof MODELS / sizeof *MODELS; m++)
+        for (int64_t batch = 1; batch <= 64; batch *= 4)
+            add_run("h100-sxm", MODELS[m], LLMPERF_METRIC_E2E, batch, 512, 512, 1,
+                    exp(0.03 * normal()));
+    cr_assert(fit(&(llmperf_engine_fit_options){0}) == LLMPERF_OK, "%s", error.text);
+    const llmperf_engine_part *part = &engine.part[0];
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
+        cr_expect_float_eq(part->covariance[k][k], part->error[k] * part->error[k], 1e-15);
+        for (int l = 0; l < k; l++) {
+            cr_expect_eq(part->covariance[k][l], part->covariance[l][k]);
+            cr_expect_leq(fabs(part->covariance[k][l]), 1.0001 * part->error[k] * part->error[l]);
+        }
+    }
+    /* one device: nothing of its collectives; what is typical of engines is known to 0.8 and 0.5 */
+    cr_expect_float_eq(part->error[LLMPERF_ENGINE_HOP], 0.8, 1e-3);
+    cr_expect_float_eq(part->error[LLMPERF_ENGINE_LINK], 0.5, 1e-3);
+    cr_expect_lt(part->error[LLMPERF_ENGINE_WEIGHT], 0.2); /* of weights they tell something */
+}
+
 /* Three rows tell little: the other part, a twin, tells the rest. */
 Test(fit_engine, a_part_with_few_rows_leans_on_its_twin)
 {
