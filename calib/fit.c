@@ -21,6 +21,7 @@ enum {
     LEAST_ROWS = 4,
     ROWS_PER_PARAM = 2,       /* below, parameters are left out */
     ROWS_PER_REFINEMENT = 15, /* per parameter in all */
+    ROWS_PER_CURVE_PARAM = 3, /* the same for a collective */
 };
 
 static const double HUBER = 1.0; /* residuals beyond this many deviations weigh less */
@@ -65,21 +66,58 @@ static void add(param_set *set, llmperf_param param, transform kind, double leas
 /* Efficiencies that published measurements find typical, docs/calibration.md. */
 static const double TYPICAL_COMPUTE = 0.8, TYPICAL_MEMORY = 0.85, TYPICAL_LINK = 0.8;
 
-/* `loop`: the k loop adds to the time instead of running beside memory and compute. */
-static param_set params_of(const fit_problem *problem, double least_time_s, bool loop)
+static const double SHARPEST = 7; /* within an octave: as sharp as sizes in octaves can tell */
+
+/* Buffers at which libraries change their way, to start from; 0 = they do not. */
+static const double LIMITS[] = {0, 512 << 10, 2 << 20, 8 << 20, 32 << 20};
+
+static double largest_buffer(const fit_problem *problem)
+{
+    double most = 0, rounds = problem->key.collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    for (int64_t i = 0; i < problem->count; i++) {
+        double n = (double)problem->row[i].op.devices;
+        most = fmax(most, problem->row[i].op.link_bytes * n / ((n - 1) * rounds));
+    }
+    return most;
+}
+
+/* `form`: of LIMITS. */
+static param_set params_of_collective(const fit_problem *problem, double t0, int form)
 {
     const llmperf_calib_key *key = &problem->key;
-    bool refine = !problem->plain;
+    bool bus = llmperf_hw_link(problem->hw, 2) == &problem->hw->pcie;
+    double limit = LIMITS[form], largest = largest_buffer(problem) / 16;
+    param_set s = {0};
+    add(&s, LLMPERF_PARAM_LINK, LOGISTIC, 0, 0.7, TYPICAL_LINK, false);
+    add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
+    add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.2, limit > 0 ? 1 : 0.8, 1, false);
+    if (problem->many_devices)
+        add(&s, LLMPERF_PARAM_STEP, POSITIVE, 0, 0.1 * t0, 0, true);
+    if (problem->many_devices && bus)
+        add(&s, LLMPERF_PARAM_CROWD, POSITIVE, 0, 1, 0, true);
+    if (limit == 0)
+        return s;
+    if (key->collective == LLMPERF_COLLECTIVE_ALL_REDUCE && key->devices != 2)
+        add(&s, LLMPERF_PARAM_SECOND, POSITIVE, 0, t0, 0, true);
+    add(&s, LLMPERF_PARAM_BULK, POSITIVE, 0, 5 * t0, 0, true);
+    add(&s, LLMPERF_PARAM_LIMIT, LOGISTIC, 0, fmin(limit, largest / 2), limit, true);
+    s.p[s.count - 1].most = largest; /* beyond, it is but a bend of the link's rate */
+    add(&s, LLMPERF_PARAM_SHARP, LOGISTIC, 0, 1, 0, true);
+    s.p[s.count - 1].most = SHARPEST;
+    return s;
+}
+
+/* `form`: of a collective, see above; of a GEMM 1 = the k loop adds to the time instead of running
+ * beside memory and compute. */
+static param_set params_of(const fit_problem *problem, double least_time_s, int form)
+{
+    const llmperf_calib_key *key = &problem->key;
+    bool refine = !problem->plain, loop = form == 1;
     double t0 = 0.6 * least_time_s;
     param_set s = {0};
     switch (key->kind) {
     case LLMPERF_KIND_COLLECTIVE:
-        add(&s, LLMPERF_PARAM_LINK, LOGISTIC, 0, 0.7, TYPICAL_LINK, false);
-        add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
-        if (problem->many_devices)
-            add(&s, LLMPERF_PARAM_HOP, POSITIVE, 0, 0.2 * t0, 0, true);
-        add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.2, 0.8, 1, false);
-        return s;
+        return params_of_collective(problem, t0, form);
     case LLMPERF_KIND_ELEMENTWISE:
     case LLMPERF_KIND_GATHER:
         add(&s, LLMPERF_PARAM_MEMORY, LOGISTIC, 0, 0.7, TYPICAL_MEMORY, false);
@@ -450,7 +488,10 @@ static void thin_out(solver *s, char *remarks)
 {
     int had = s->set.count;
     for (int i = s->set.count - 1; i >= 0; i--) {
-        size_t each = s->set.p[i].refinement ? ROWS_PER_REFINEMENT : ROWS_PER_PARAM;
+        /* sizes of one buffer are a curve, with little noise and no shapes to tell apart */
+        size_t refinement = s->problem->key.kind == LLMPERF_KIND_COLLECTIVE ? ROWS_PER_CURVE_PARAM
+                                                                            : ROWS_PER_REFINEMENT;
+        size_t each = s->set.p[i].refinement ? refinement : ROWS_PER_PARAM;
         if (s->count >= each * (size_t)s->set.count)
             continue;
         doubt d = {.at = i, .value = s->set.p[i].fallback};
@@ -670,17 +711,26 @@ static double least_time(const fit_problem *problem)
     return exp(least);
 }
 
+/* How many forms are tried; the one that agrees best stays. */
+static int forms_of(const fit_problem *problem)
+{
+    const llmperf_calib_key *key = &problem->key;
+    if (problem->plain)
+        return 1;
+    if (key->kind == LLMPERF_KIND_COLLECTIVE)
+        return (int)(sizeof LIMITS / sizeof *LIMITS);
+    return key->kind == LLMPERF_KIND_GEMM && !key->gemv && !key->experts && problem->count >= 150
+               ? 2
+               : 1;
+}
+
 static llmperf_status solve_all(const fit_problem *problem, llmperf_calib_entry *entry,
                                 bool *ret_at_bound, llmperf_error *error)
 {
     solver best = {0};
     llmperf_status status = LLMPERF_OK;
     double least_time_s = least_time(problem);
-    /* the k loop runs beside the other terms or adds to them, whichever agrees better */
-    int forms = problem->key.kind == LLMPERF_KIND_GEMM && !problem->plain && !problem->key.gemv &&
-                        !problem->key.experts && problem->count >= 150
-                    ? 2
-                    : 1;
+    int forms = forms_of(problem);
     bool found = false, out_of_memory = false;
     for (int form = 0; form < forms; form++) {
         solver s;
@@ -691,7 +741,7 @@ static llmperf_status solve_all(const fit_problem *problem, llmperf_calib_entry 
             out_of_memory = true;
             break;
         }
-        s.set = params_of(problem, least_time_s, form == 1);
+        s.set = params_of(problem, least_time_s, form);
         if (settle(&s, remarks, &at_bound) && (!found || s.cost < best.cost)) {
             solver_close(&best);
             best = s;

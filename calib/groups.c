@@ -3,6 +3,7 @@
  * From a heap of samples to groups that are fitted one by one: which rows belong together, which are
  * cold, how good the result is. No GSL here.
  */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static const double IMMATERIAL = 0.1;    /* of the time: moving the bytes at all
 static const double TOO_FAST = 0.95;     /* of the roofline: faster is not this operator */
 static const double COMMON_CI = 0.05;    /* an interval of this share halves the weight */
 static const double SPLIT_GAIN = 0.9;    /* of the error: worth a fit of its own */
+static const double BUS_SPREAD = 0.25;   /* of log(time), between hosts */
 static const double MOST_RESIDUAL = 1.5; /* a factor of 4.5: says nothing about any operator */
 static const double STREAM_FRAC = 0.15;  /* below the best: something held it up */
 static const double Z90 = 1.6448536269514722;
@@ -138,6 +140,20 @@ static void streams_of(const llmperf_samples *all, const llmperf_hw *hw, double 
     *ret_spread = count > 0 ? sqrt(squares / (double)count) : 0;
 }
 
+/* Do groups of some size go over the host's bus? There the way depends on who shares it: a fit per
+ * group size, a bridged pair's included. */
+static bool meets_bus(const llmperf_hw *hw)
+{
+    int64_t beyond = hw->link.kind[0] && hw->link.domain > 0 ? hw->link.domain + 1 : 2;
+    return llmperf_hw_link(hw, beyond) == &hw->pcie && hw->pcie.kind[0];
+}
+
+/* Is the host's bus all there is? Then a fit over all sizes serves those that were not measured. */
+static bool is_on_bus(const llmperf_calib_key *key, const llmperf_hw *hw)
+{
+    return key->kind == LLMPERF_KIND_COLLECTIVE && llmperf_hw_link(hw, 2) == &hw->pcie;
+}
+
 static llmperf_calib_key key_of(const llmperf_sample *s, const llmperf_hw *hw,
                                 const llmperf_fit_options *o)
 {
@@ -149,10 +165,8 @@ static llmperf_calib_key key_of(const llmperf_sample *s, const llmperf_hw *hw,
     if (op.kind == LLMPERF_KIND_GEMM && o->gemv_apart && op.m == 1 && !s->stored && !key.experts)
         key.gemv = 1;
     if (op.kind == LLMPERF_KIND_COLLECTIVE) {
-        const llmperf_link *link = llmperf_hw_link(hw, op.devices);
         key.collective = op.collective;
-        /* over a host bus the way depends on who shares it: a fit per group size */
-        if (link == &hw->pcie)
+        if (meets_bus(hw))
             key.devices = op.devices;
     }
     return key;
@@ -286,11 +300,10 @@ static void grouping_free(grouping *g)
     free(g->group);
 }
 
-static group *group_for(grouping *g, const llmperf_sample *s)
+static group *group_for(grouping *g, const llmperf_sample *s, llmperf_calib_key key)
 {
     char library[48];
     snprintf(library, sizeof library, "%.47s", g->all->name[s->library]);
-    llmperf_calib_key key = key_of(s, g->hw, &g->options);
     for (int i = g->count - 1; i >= 0; i--)
         if (llmperf_calib_same_key(&g->group[i].key, &key) &&
             strcmp(g->group[i].library, library) == 0)
@@ -318,24 +331,10 @@ static bool group_push(group *own, const llmperf_sample *s)
     return true;
 }
 
-/* Files a sample; false when out of memory. */
-static bool file_sample(grouping *g, const llmperf_sample *s)
+/* Files a sample in the group of a key; false when out of memory. */
+static bool file_under(grouping *g, const llmperf_sample *s, llmperf_calib_key key)
 {
-    if (!is_operator(s) || !is_wanted(g->all, s, &g->options))
-        return true;
-    const char *part = g->all->name[s->hw];
-    if (part[0] && !llmperf_hw_is(g->hw, part)) {
-        if (g->foreign++ == 0)
-            snprintf(g->other_part, sizeof g->other_part, "%s", part);
-        return true;
-    }
-    if (!g->device[0])
-        snprintf(g->device, sizeof g->device, "%s", part);
-    g->used++;
-    g->hash = fit_hash(fit_hash(g->hash, &s->op, sizeof s->op), &s->time_s, sizeof s->time_s);
-    g->throttled |= (s->flags & LLMPERF_SAMPLE_THROTTLED) != 0;
-    g->contended |= (s->flags & LLMPERF_SAMPLE_CONTENDED) != 0;
-    group *own = group_for(g, s);
+    group *own = group_for(g, s, key);
     if (!own)
         return true;
     own->versions_differ |= s->version != own->version;
@@ -362,6 +361,32 @@ static bool file_sample(grouping *g, const llmperf_sample *s)
     }
     own->disturbed += is_disturbed(s);
     return group_push(own, s);
+}
+
+/* Files a sample; false when out of memory. */
+static bool file_sample(grouping *g, const llmperf_sample *s)
+{
+    if (!is_operator(s) || !is_wanted(g->all, s, &g->options))
+        return true;
+    const char *part = g->all->name[s->hw];
+    if (part[0] && !llmperf_hw_is(g->hw, part)) {
+        if (g->foreign++ == 0)
+            snprintf(g->other_part, sizeof g->other_part, "%s", part);
+        return true;
+    }
+    if (!g->device[0])
+        snprintf(g->device, sizeof g->device, "%s", part);
+    g->used++;
+    g->hash = fit_hash(fit_hash(g->hash, &s->op, sizeof s->op), &s->time_s, sizeof s->time_s);
+    g->throttled |= (s->flags & LLMPERF_SAMPLE_THROTTLED) != 0;
+    g->contended |= (s->flags & LLMPERF_SAMPLE_CONTENDED) != 0;
+    llmperf_calib_key key = key_of(s, g->hw, &g->options);
+    if (!file_under(g, s, key))
+        return false;
+    if (key.devices == 0 || !is_on_bus(&key, g->hw))
+        return true;
+    key.devices = 0; /* with the other sizes of group */
+    return file_under(g, s, key);
 }
 
 /* Disturbed samples go, unless little else is there. */
@@ -659,6 +684,16 @@ static void allow_for_memory(llmperf_calib_entry *entry, double spread)
         entry->covariance[memory][memory] += off * off;
 }
 
+/* Hosts put their slots behind bridges in ways of their own: what a host bus gives to a group size
+ * that was not measured lies between what a bridge gives and what half of the slots see of it. */
+static void allow_for_bus(llmperf_calib_entry *entry)
+{
+    double residual = entry->residual, total = residual * residual + BUS_SPREAD * BUS_SPREAD;
+    entry->correlation =
+        (entry->correlation * residual * residual + BUS_SPREAD * BUS_SPREAD) / total;
+    entry->residual = sqrt(total);
+}
+
 static int fold_count(const fit_row *row, int64_t count, int most)
 {
     uint64_t seen[64];
@@ -673,21 +708,55 @@ static int fold_count(const fit_row *row, int64_t count, int most)
     return families;
 }
 
-/* The samples of one class of query heads per KV head; false: out of memory. */
-static bool heads_of(const group *whole, llmperf_head_group heads, group *ret)
+/* A part of a group: the samples that `is_in` picks; false: out of memory. */
+static bool part_of(const group *whole, bool (*is_in)(const llmperf_sample *s, int64_t which),
+                    int64_t which, group *ret)
 {
     group part = *whole;
-    part.key.heads = (uint8_t)heads;
     part.sample = NULL;
     part.count = part.capacity = 0;
     part.warm = part.refused = part.windowed = part.disturbed = 0; /* counted with the whole */
     for (int64_t i = 0; i < whole->count; i++)
-        if (llmperf_head_group_of(&whole->sample[i]->op) == heads &&
-            !group_push(&part, whole->sample[i])) {
+        if (is_in(whole->sample[i], which) && !group_push(&part, whole->sample[i])) {
             free(part.sample);
             return false;
         }
     *ret = part;
+    return true;
+}
+
+static bool has_heads(const llmperf_sample *s, int64_t heads)
+{
+    return llmperf_head_group_of(&s->op) == (llmperf_head_group)heads;
+}
+
+static bool has_any(const llmperf_sample *s, int64_t which)
+{
+    (void)which;
+    return s != NULL;
+}
+
+static bool has_version(const llmperf_sample *s, int64_t version)
+{
+    return s->version == version;
+}
+
+/* The samples of one class of query heads per KV head; false: out of memory. */
+static bool heads_of(const group *whole, llmperf_head_group heads, group *ret)
+{
+    if (!part_of(whole, has_heads, heads, ret))
+        return false;
+    ret->key.heads = (uint8_t)heads;
+    return true;
+}
+
+/* The samples of one version of the library; false: out of memory. */
+static bool version_of(const group *whole, int32_t version, group *ret)
+{
+    if (!part_of(whole, has_version, version, ret))
+        return false;
+    ret->version = version;
+    ret->versions_differ = false;
     return true;
 }
 
@@ -729,6 +798,8 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
         widen(&one->entry);
         allow_for_other_runs(&one->entry, &twice, &g->repeats);
         allow_for_memory(&one->entry, g->stream_spread);
+        if (own->key.devices == 0 && is_on_bus(&own->key, g->hw))
+            allow_for_bus(&one->entry);
     }
     if (one->status == LLMPERF_OK && !(one->entry.residual <= MOST_RESIDUAL)) {
         one->status = LLMPERF_E_FIT;
@@ -799,6 +870,106 @@ static llmperf_status split_heads(const grouping *g, const group *own, llmperf_f
     return status;
 }
 
+/* Order of versions as people number them: 0.5.9 < 0.5.10, 1.3.0rc5 < 1.3.0rc20 < 1.3.0. */
+static int compare_versions(const char *a, const char *b)
+{
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            char *end_a, *end_b;
+            unsigned long long x = strtoull(a, &end_a, 10), y = strtoull(b, &end_b, 10);
+            if (x != y)
+                return x < y ? -1 : 1;
+            a = end_a;
+            b = end_b;
+        } else if (*a != *b) {
+            return *a < *b ? -1 : 1;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    if (*a == *b)
+        return 0;
+    /* the longer one is later, unless letters say that it comes before the release */
+    bool early = isalpha((unsigned char)(*a ? *a : *b)) != 0;
+    return (*a ? 1 : -1) * (early ? -1 : 1);
+}
+
+static bool has_one_size(const group *own)
+{
+    for (int64_t i = 1; i < own->count; i++)
+        if (own->sample[i]->op.devices != own->sample[0]->op.devices)
+            return false;
+    return true;
+}
+
+enum { VERSIONS_MAX = 16, VERSION_LEAST = 15 };
+
+typedef struct versions {
+    int count, newest; /* newest: among those with enough samples; -1 = none */
+    int32_t version[VERSIONS_MAX];
+    int64_t samples[VERSIONS_MAX];
+} versions;
+
+static versions versions_of(const grouping *g, const group *own)
+{
+    versions v = {.newest = -1};
+    int64_t most = 0;
+    for (int64_t i = 0; i < own->count; i++) {
+        int at = 0;
+        while (at < v.count && v.version[at] != own->sample[i]->version)
+            at++;
+        if (at == VERSIONS_MAX)
+            continue;
+        v.version[at] = own->sample[i]->version;
+        v.count += at == v.count;
+        most = v.samples[at]++ >= most ? v.samples[at] : most;
+    }
+    for (int i = 0; i < v.count; i++)
+        if (v.samples[i] >= VERSION_LEAST && 3 * v.samples[i] >= most &&
+            (v.newest < 0 ||
+             compare_versions(g->all->name[v.version[i]], g->all->name[v.version[v.newest]]) > 0))
+            v.newest = i;
+    return v;
+}
+
+/*
+ * Versions of a library may run collectives in other ways. Where fits of the versions apart leave a
+ * tenth less error on what they have not seen than one of all, that of the newest version with enough
+ * samples takes its place: it is what who plans today will run.
+ */
+static llmperf_status choose_version(const grouping *g, const group *own, llmperf_fit_one *one,
+                                     llmperf_error *error)
+{
+    llmperf_fit_one part, newest = {.status = LLMPERF_E_FIT};
+    const versions v = versions_of(g, own);
+    llmperf_status status = LLMPERF_OK;
+    double apart = 0;
+    int64_t covered = 0;
+    for (int i = 0; i < v.count && v.newest >= 0 && status == LLMPERF_OK; i++) {
+        group some;
+        if (!version_of(own, v.version[i], &some))
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        status = fit_one(g, &some, &part, error);
+        if (status == LLMPERF_OK && part.status == LLMPERF_OK) {
+            apart += summed_error(&part, some.count);
+            covered += some.count;
+            newest = i == v.newest ? part : newest;
+        }
+        free(some.sample);
+    }
+    if (status != LLMPERF_OK || newest.status != LLMPERF_OK ||
+        !(apart < SPLIT_GAIN * summed_error(one, covered)))
+        return status;
+    newest.entry.quality.refused += own->refused;
+    size_t used = strlen(newest.entry.remarks), room = sizeof newest.entry.remarks;
+    snprintf(newest.entry.remarks + used, room - used,
+             "%sversion %s, the newest of %d that disagree", used ? "; " : "", newest.entry.version,
+             v.count);
+    *one = newest;
+    return status;
+}
+
 llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                            const llmperf_fit_options *options, llmperf_fits *ret_fits,
                            llmperf_error *error)
@@ -831,10 +1002,15 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
         const group *own = &g.group[i];
         llmperf_fit_one *one = &fits.fit[fits.count];
         int made = 1;
+        if (own->key.devices == 0 && is_on_bus(&own->key, hw) && has_one_size(own))
+            continue; /* the fit of that size says it all */
         status = fit_one(&g, own, one, error);
         if (status == LLMPERF_OK && one->status == LLMPERF_OK && !g.options.plain &&
             own->key.kind == LLMPERF_KIND_ATTENTION && own->key.regime == LLMPERF_REGIME_DECODE)
             status = split_heads(&g, own, one, &made, error);
+        if (status == LLMPERF_OK && one->status == LLMPERF_OK && own->versions_differ &&
+            own->key.kind == LLMPERF_KIND_COLLECTIVE)
+            status = choose_version(&g, own, one, error);
         fits.count += made;
     }
     if (status == LLMPERF_OK) {
@@ -906,6 +1082,27 @@ llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *re
     return LLMPERF_OK;
 }
 
+/* The rows that an entry speaks of: those of its heads, and of its version where there are any. */
+static bool rows_for(const grouping *g, const group *whole, const llmperf_calib_entry *entry,
+                     group *ret)
+{
+    group some;
+    if (entry->key.heads == LLMPERF_HEADS_ANY
+            ? !part_of(whole, has_any, 0, &some)
+            : !heads_of(whole, (llmperf_head_group)entry->key.heads, &some))
+        return false;
+    *ret = some;
+    for (int64_t i = 0; i < some.count && entry->version[0]; i++) {
+        int32_t version = some.sample[i]->version;
+        if (strncmp(g->all->name[version], entry->version, sizeof entry->version - 1) != 0)
+            continue;
+        bool good = version_of(&some, version, ret);
+        free(some.sample);
+        return good;
+    }
+    return true;
+}
+
 bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
                        const llmperf_fit_options *options, const llmperf_calib_entry *entry,
                        llmperf_fit_score *ret_score)
@@ -915,18 +1112,17 @@ bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
     if (make_groups(samples, hw, options, &g, NULL) != LLMPERF_OK)
         return false;
     for (int i = 0; i < g.count && !found; i++) {
-        group own = g.group[i];
         llmperf_calib_key key = entry->key;
+        group own;
         key.heads = LLMPERF_HEADS_ANY;
-        if (!llmperf_calib_same_key(&own.key, &key) || strcmp(own.library, entry->library) != 0)
+        if (!llmperf_calib_same_key(&g.group[i].key, &key) ||
+            strcmp(g.group[i].library, entry->library) != 0)
             continue;
-        memset(ret_score, 0, sizeof *ret_score);
-        bool some = entry->key.heads != LLMPERF_HEADS_ANY;
-        if (some && !heads_of(&g.group[i], (llmperf_head_group)entry->key.heads, &own))
+        if (!rows_for(&g, &g.group[i], entry, &own))
             break;
+        memset(ret_score, 0, sizeof *ret_score);
         found = judge(&own, hw, entry, &ret_score->quality, NULL, NULL, &ret_score->coverage_frac);
-        if (some)
-            free(own.sample);
+        free(own.sample);
     }
     grouping_free(&g);
     return found;

@@ -2374,6 +2374,51 @@ static void norm_text(explainer *e, const llmperf_time *t, bool collective, doub
                           : ")^(1 / p)");
 }
 
+/* Time on the link of a collective, as a fit makes it. */
+static void explain_transfer(explainer *e, const llmperf_op *op, const llmperf_time *t,
+                             const llmperf_calib_entry *entry)
+{
+    const llmperf_link *link = llmperf_hw_link(e->c->hw, op->devices);
+    const double *param = entry->param;
+    double n = (double)op->devices, second = param[LLMPERF_PARAM_SECOND];
+    bool crowded = link == &e->c->hw->pcie && n > 2 && param[LLMPERF_PARAM_CROWD] > 0;
+    double ring = op->link_bytes / (param[LLMPERF_PARAM_LINK] * link->bytes_per_s) *
+                  (crowded ? 1 + param[LLMPERF_PARAM_CROWD] * (n - 2) : 1);
+    bool phases = second > 0 && op->collective == LLMPERF_COLLECTIVE_ALL_REDUCE && n > 2;
+    bool one = phases && fabs(t->link_s - ring * n / 2) < fabs(t->link_s - ring - second);
+    char text[LLMPERF_FORMULA_MAX];
+    name_value(e, "link_bytes", op->link_bytes, LLMPERF_UNIT_BYTES, "bytes over the link");
+    name_link(e, op->devices);
+    name_param(e, "e_link", entry, LLMPERF_PARAM_LINK, LLMPERF_UNIT_FRACTION,
+               "share of the link that is reached");
+    if (one || crowded)
+        name_value(e, "devices", n, LLMPERF_UNIT_NONE, "that take part");
+    if (crowded)
+        name_param(e, "crowd", entry, LLMPERF_PARAM_CROWD, LLMPERF_UNIT_NONE,
+                   "more for each device beyond two on the host bus");
+    if (phases && !one)
+        name_param(e, "second_phase_s", entry, LLMPERF_PARAM_SECOND, LLMPERF_UNIT_S,
+                   "reduce-scatter, then all-gather: more than reading all at once");
+    put_text(text, sizeof text, "%slink_bytes%s / (e_link link_bytes_per_s)%s",
+             one ? "devices / 2 " : "", crowded ? " (1 + crowd (devices - 2))" : "",
+             phases && !one ? " + second_phase_s" : "");
+    add_step(e, "link_s", text, LLMPERF_UNIT_S, t->link_s);
+    name_value(e, "link_s", t->link_s, LLMPERF_UNIT_S, "time on the link");
+    if (!(t->added_s > 0))
+        return;
+    double rounds = op->collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    name_param(e, "bulk_s", entry, LLMPERF_PARAM_BULK, LLMPERF_UNIT_S,
+               "latency of the way for large buffers");
+    name_param(e, "bulk_bytes", entry, LLMPERF_PARAM_LIMIT, LLMPERF_UNIT_BYTES,
+               "buffer at which half of it is paid");
+    name_value(e, "q", 1 + param[LLMPERF_PARAM_SHARP], LLMPERF_UNIT_NONE, "1 + bulk_sharpness");
+    name_value(e, "buffer_bytes", op->link_bytes * n / ((n - 1) * rounds), LLMPERF_UNIT_BYTES,
+               "the whole buffer");
+    add_step(e, "added_s", "bulk_s / (1 + (bulk_bytes / buffer_bytes)^q)", LLMPERF_UNIT_S,
+             t->added_s);
+    name_value(e, "added_s", t->added_s, LLMPERF_UNIT_S, "what large buffers cost on top");
+}
+
 /* Time of one launch as a fit makes it. */
 static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmperf_time *t,
                                 const llmperf_calib_entry *entry)
@@ -2385,12 +2430,7 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
     if (!isinf(p))
         name_param(e, "p", entry, LLMPERF_PARAM_NORM, LLMPERF_UNIT_NONE, "norm of the parts");
     if (collective) {
-        name_value(e, "link_bytes", op->link_bytes, LLMPERF_UNIT_BYTES, "bytes over the link");
-        name_link(e, op->devices);
-        name_param(e, "e_link", entry, LLMPERF_PARAM_LINK, LLMPERF_UNIT_FRACTION,
-                   "share of the link that is reached");
-        add_step(e, "link_s", "link_bytes / (e_link link_bytes_per_s)", LLMPERF_UNIT_S, t->link_s);
-        name_value(e, "link_s", t->link_s, LLMPERF_UNIT_S, "time on the link");
+        explain_transfer(e, op, t, entry);
     } else {
         name_bandwidth(e);
         name_value(e, "bytes", op->bytes, LLMPERF_UNIT_BYTES, "bytes moved");

@@ -89,6 +89,12 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "tall_tiles",
     "query_item_s",
     "unpack",
+    "step_s",
+    "second_phase_s",
+    "bus_crowd",
+    "bulk_s",
+    "bulk_bytes",
+    "bulk_sharpness",
 };
 
 bool llmperf_op_is_experts(const llmperf_op *op)

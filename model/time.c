@@ -121,11 +121,15 @@ static const double PLAIN = 0.5;
 static double suits(const llmperf_calib_key *key, const llmperf_op *op)
 {
     if (op->kind == LLMPERF_KIND_COLLECTIVE) {
-        double octaves = key->devices ? fabs(log2((double)key->devices / (double)op->devices)) : 32;
+        /* the very size, else a fit over sizes, else the nearest one */
+        double size = !key->devices ? 1.5
+                      : key->devices == op->devices
+                          ? 2
+                          : 1 / (1 + fabs(log2((double)key->devices / (double)op->devices)));
         double kind = key->collective == op->collective            ? 128
                       : key->collective == LLMPERF_COLLECTIVE_NONE ? 64
                                                                    : 0; /* borrowed */
-        return kind + 1 / (1 + octaves);
+        return kind + size;
     }
     if (key->gemv)
         return -1; /* compared with the GEMM, see llmperf_time_op() */
@@ -209,35 +213,102 @@ static const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t i
     return kind == LLMPERF_KIND_COLLECTIVE ? &IDEAL_COLLECTIVE : &IDEAL;
 }
 
+/* Shape figures of a collective. */
+typedef struct group_shape {
+    double peers, doublings; /* N - 1, log2 N */
+    double buffer;           /* bytes of the whole buffer: S */
+    double direct; /* what a device sends when everybody reads everybody's, per ring byte */
+    double crowd;  /* devices beyond the first pair on a host bus */
+} group_shape;
+
+static group_shape group_of(const llmperf_op *op, const llmperf_hw *hw, const llmperf_link *link)
+{
+    double n = (double)op->devices;
+    bool reduces = op->collective == LLMPERF_COLLECTIVE_ALL_REDUCE;
+    return (group_shape){
+        .peers = n - 1,
+        .doublings = log2(n),
+        .buffer = op->link_bytes * n / ((n - 1) * (reduces ? 2 : 1)),
+        .direct = reduces ? n / 2 : 1,
+        .crowd = link == &hw->pcie && n > 2 ? n - 2 : 0,
+    };
+}
+
+/*
+ * Time on the link. An all-reduce in one phase reads every peer's whole buffer, (N - 1) S; one in
+ * two (reduce-scatter, all-gather) moves what a ring does, 2 (N - 1)/N S, and waits once more.
+ * Libraries take the shorter. Without `second` two phases always are.
+ * ret_dlog (may be NULL): d / d parameter of the result.
+ */
+static double transfer_time(const group_shape *s, double bare, const double *param, double *ret_d)
+{
+    double crowd = 1 + param[LLMPERF_PARAM_CROWD] * s->crowd;
+    double ring = bare / param[LLMPERF_PARAM_LINK] * crowd;
+    bool one_phase = ring * s->direct < ring + param[LLMPERF_PARAM_SECOND];
+    double on_link = one_phase ? ring * s->direct : ring;
+    if (ret_d) {
+        ret_d[LLMPERF_PARAM_LINK] = -on_link / param[LLMPERF_PARAM_LINK];
+        ret_d[LLMPERF_PARAM_CROWD] = on_link / crowd * s->crowd;
+        ret_d[LLMPERF_PARAM_SECOND] = one_phase ? 0 : s->direct > 1;
+    }
+    return one_phase || s->direct <= 1 ? on_link : on_link + param[LLMPERF_PARAM_SECOND];
+}
+
+/* bulk w, w = S^q / (S^q + limit^q): what the way for large buffers costs before it moves a byte. */
+static double bulk_time(const group_shape *s, const double *param, double *ret_d)
+{
+    double bulk = param[LLMPERF_PARAM_BULK], limit = param[LLMPERF_PARAM_LIMIT];
+    if (!(bulk > 0) || !(s->buffer > 0)) {
+        if (ret_d)
+            ret_d[LLMPERF_PARAM_BULK] = 0;
+        return 0;
+    }
+    double q = 1 + param[LLMPERF_PARAM_SHARP], octaves = log(limit / s->buffer);
+    double w = 1 / (1 + exp(q * octaves));
+    if (ret_d) {
+        ret_d[LLMPERF_PARAM_BULK] = w;
+        ret_d[LLMPERF_PARAM_LIMIT] = limit > 0 ? -bulk * w * (1 - w) * q / limit : 0;
+        ret_d[LLMPERF_PARAM_SHARP] = limit > 0 ? -bulk * w * (1 - w) * octaves : 0;
+    }
+    return bulk * w;
+}
+
 static double time_collective(const llmperf_op *op, const llmperf_hw *hw,
                               const llmperf_calib *calib, llmperf_time *t, llmperf_gradient *g)
 {
     const llmperf_link *link = llmperf_hw_link(hw, op->devices);
     uint8_t index = llmperf_calib_find(calib, op, (llmperf_regime)op->regime);
     const double *param = entry_at(calib, index, LLMPERF_KIND_COLLECTIVE)->param;
-    double doublings = log2((double)op->devices);
+    const group_shape s = group_of(op, hw, link);
+    double *d = g ? g->dlog[0] : NULL;
     /* the datasheet's latency stands in while nothing was measured */
     double latency = index == LLMPERF_CALIB_NO_ENTRY
                          ? link->latency_s
-                         : param[LLMPERF_PARAM_LAUNCH] + param[LLMPERF_PARAM_HOP] * doublings;
-    double x[2] = {latency, op->link_bytes / (param[LLMPERF_PARAM_LINK] * link->bytes_per_s)};
+                         : param[LLMPERF_PARAM_LAUNCH] + param[LLMPERF_PARAM_HOP] * s.doublings +
+                               param[LLMPERF_PARAM_STEP] * s.peers;
+    double x[2] = {latency, transfer_time(&s, op->link_bytes / link->bytes_per_s, param, d)};
     double dx[2], dp;
-    double time = norm_p(x, 2, param[LLMPERF_PARAM_NORM], g ? dx : NULL, g ? &dp : NULL);
     t->launch_s = x[0];
     t->link_s = x[1];
-    t->time_s = time;
+    t->added_s = bulk_time(&s, param, d);
+    t->time_s = norm_p(x, 2, param[LLMPERF_PARAM_NORM], g ? dx : NULL, g ? &dp : NULL) + t->added_s;
     t->bound = x[1] >= x[0] ? LLMPERF_BOUND_LINK : LLMPERF_BOUND_LATENCY;
     if (g) {
         g->count = 1;
         g->entry[0] = index;
-        if (time > 0) {
-            g->dlog[0][LLMPERF_PARAM_LAUNCH] = dx[0] / time;
-            g->dlog[0][LLMPERF_PARAM_HOP] = dx[0] * doublings / time;
-            g->dlog[0][LLMPERF_PARAM_LINK] = -dx[1] * x[1] / param[LLMPERF_PARAM_LINK] / time;
-            g->dlog[0][LLMPERF_PARAM_NORM] = dp / time;
-        }
+        double per = t->time_s > 0 ? 1 / t->time_s : 0;
+        d[LLMPERF_PARAM_LAUNCH] = dx[0] * per;
+        d[LLMPERF_PARAM_HOP] = dx[0] * s.doublings * per;
+        d[LLMPERF_PARAM_STEP] = dx[0] * s.peers * per;
+        d[LLMPERF_PARAM_NORM] = dp * per;
+        d[LLMPERF_PARAM_LINK] *= dx[1] * per;
+        d[LLMPERF_PARAM_CROWD] *= dx[1] * per;
+        d[LLMPERF_PARAM_SECOND] *= dx[1] * per;
+        d[LLMPERF_PARAM_BULK] *= per;
+        d[LLMPERF_PARAM_LIMIT] *= per;
+        d[LLMPERF_PARAM_SHARP] *= per;
     }
-    return time;
+    return t->time_s;
 }
 
 /*
@@ -564,6 +635,9 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_PASSES] = {0, 1e4, false},     [LLMPERF_PARAM_LOOP] = {0, 1e3, false},
         [LLMPERF_PARAM_HEAD] = {0, 1e3, false},       [LLMPERF_PARAM_TALL] = {0, 1, false},
         [LLMPERF_PARAM_QUERY_WORK] = {0, 1e3, false}, [LLMPERF_PARAM_UNPACK] = {0, 1e4, false},
+        [LLMPERF_PARAM_STEP] = {0, 1e3, false},       [LLMPERF_PARAM_SECOND] = {0, 1e3, false},
+        [LLMPERF_PARAM_CROWD] = {0, 1e3, false},      [LLMPERF_PARAM_BULK] = {0, 1e3, false},
+        [LLMPERF_PARAM_LIMIT] = {0, 1e15, false},     [LLMPERF_PARAM_SHARP] = {0, 15, false},
     };
     return RANGE[param];
 }

@@ -40,6 +40,13 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_TALL, /* memory x (1 + tall) beyond 16 rows of a GEMM: taller tiles stream worse */
     LLMPERF_PARAM_QUERY_WORK, /* c_q, seconds: one work item per sequence and query head */
     LLMPERF_PARAM_UNPACK, /* compute x (1 + unpack) of a GEMM whose weights are stored narrower */
+    /* of collectives: N devices, S bytes of buffer; docs/model.md, "Collectives" */
+    LLMPERF_PARAM_STEP,   /* seconds of latency per peer: step x (N - 1) */
+    LLMPERF_PARAM_SECOND, /* seconds that an all-reduce in two phases costs more than one in one */
+    LLMPERF_PARAM_CROWD,  /* link time x (1 + crowd (N - 2)) where devices share a host bus */
+    LLMPERF_PARAM_BULK,   /* added, seconds: bulk S^q / (S^q + limit^q), the way of large buffers */
+    LLMPERF_PARAM_LIMIT,  /* bytes of buffer at which half of it is paid */
+    LLMPERF_PARAM_SHARP,  /* q - 1 */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 

@@ -405,6 +405,23 @@ static inline void refine_entry(rng *r, llmperf_op_kind kind, llmperf_calib_entr
         param[LLMPERF_PARAM_HEAD] = rng_log(r, 1e-8, 1e-5);
 }
 
+/* What a collective has beside latency and link, each there or not. */
+static inline void refine_collective(rng *r, llmperf_calib_entry *entry)
+{
+    double *param = entry->param;
+    if (rng_chance(r, 0.6))
+        param[LLMPERF_PARAM_STEP] = rng_log(r, 1e-8, 1e-5);
+    if (rng_chance(r, 0.6))
+        param[LLMPERF_PARAM_SECOND] = rng_log(r, 1e-7, 1e-4);
+    if (rng_chance(r, 0.6))
+        param[LLMPERF_PARAM_CROWD] = rng_log(r, 0.01, 10);
+    if (rng_chance(r, 0.6)) {
+        param[LLMPERF_PARAM_BULK] = rng_log(r, 1e-7, 1e-3);
+        param[LLMPERF_PARAM_LIMIT] = rng_log(r, 1e3, 1e9);
+        param[LLMPERF_PARAM_SHARP] = rng_real(r, 0, 7);
+    }
+}
+
 /* A fit for most (kind, regime, dtype); extend is joined from prefill and decode. `refined`: with
  * the terms that are not proportional to flop or bytes. */
 static inline void random_calib(rng *r, double best, bool refined, llmperf_calib *ret_calib)
@@ -420,6 +437,8 @@ static inline void random_calib(rng *r, double best, bool refined, llmperf_calib
             llmperf_calib_entry entry = random_entry(r, (llmperf_op_kind)kind, best);
             if (refined)
                 refine_entry(r, (llmperf_op_kind)kind, &entry);
+            if (refined && kind == LLMPERF_KIND_COLLECTIVE)
+                refine_collective(r, &entry);
             llmperf_calib_set(ret_calib, (llmperf_op_kind)kind, (llmperf_regime)regime, 0, &entry,
                               NULL);
             uint8_t at = ret_calib->index[kind][regime][0];

@@ -253,27 +253,134 @@ Test(fit, elementwise_comes_back)
     llmperf_samples_free(&m.samples);
 }
 
+static void put_reduces(maker *m, double most_devices, int times)
+{
+    for (int i = 0; i < times; i++)
+        for (double n = 2; n <= most_devices; n *= 2)
+            for (double bytes = 512; bytes < 2e9; bytes *= 2)
+                put(m, llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_REDUCE, n, bytes),
+                    LLMPERF_SAMPLE_ALL_REDUCE);
+}
+
 Test(fit, a_collective_comes_back)
 {
     llmperf_calib_entry t = truth_of(LLMPERF_KIND_COLLECTIVE);
     t.param[LLMPERF_PARAM_LINK] = 0.75;
     t.param[LLMPERF_PARAM_LAUNCH] = 6e-6;
-    t.param[LLMPERF_PARAM_HOP] = 3e-6;
+    t.param[LLMPERF_PARAM_STEP] = 3e-6;
     t.param[LLMPERF_PARAM_NORM] = 0.7;
     maker m = make(t, 0.03, 0.1);
-    for (int i = 0; i < 10; i++)
-        for (double n = 2; n <= 8; n *= 2)
-            for (double bytes = 512; bytes < 2e9; bytes *= 2)
-                put(&m, llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_REDUCE, n, bytes),
-                    LLMPERF_SAMPLE_ALL_REDUCE);
-    llmperf_fits fits = run(&m, NULL);
+    put_reduces(&m, 8, 10);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
     llmperf_calib_entry e = only(&fits);
     cr_expect(e.key.collective == LLMPERF_COLLECTIVE_ALL_REDUCE && e.key.devices == 0);
     expect_param(&e, &t, LLMPERF_PARAM_LINK, 0.02);
     expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
-    expect_param(&e, &t, LLMPERF_PARAM_HOP, 0.03);
+    expect_param(&e, &t, LLMPERF_PARAM_STEP, 0.03);
     expect_param(&e, &t, LLMPERF_PARAM_NORM, 0.02);
     llmperf_samples_free(&m.samples);
+}
+
+/* A library that reads all buffers at once while they are small, reduces in two phases, and hands
+ * over to another beyond 8 MB. */
+Test(fit, a_collective_that_changes_its_way_comes_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_COLLECTIVE);
+    t.param[LLMPERF_PARAM_LINK] = 0.72;
+    t.param[LLMPERF_PARAM_LAUNCH] = 4.5e-6;
+    t.param[LLMPERF_PARAM_STEP] = 2e-7;
+    t.param[LLMPERF_PARAM_NORM] = 1;
+    t.param[LLMPERF_PARAM_SECOND] = 6e-6;
+    t.param[LLMPERF_PARAM_BULK] = 6e-5;
+    t.param[LLMPERF_PARAM_LIMIT] = 8e6;
+    t.param[LLMPERF_PARAM_SHARP] = 3;
+    maker m = make(t, 0.03, 0.1);
+    put_reduces(&m, 8, 10);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    expect_param(&e, &t, LLMPERF_PARAM_LINK, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_NORM, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_STEP, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_SECOND, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_BULK, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_LIMIT, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_SHARP, 0.2);
+    cr_expect(e.quality.median_frac < 0.04);
+    llmperf_samples_free(&m.samples);
+}
+
+/* Over a host bus: a fit per group size, and one over all sizes for the sizes between. */
+Test(fit, group_sizes_on_a_host_bus_share_a_fit)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_COLLECTIVE);
+    t.param[LLMPERF_PARAM_LINK] = 0.6;
+    t.param[LLMPERF_PARAM_LAUNCH] = 5e-6;
+    t.param[LLMPERF_PARAM_STEP] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 1;
+    t.param[LLMPERF_PARAM_CROWD] = 1.5;
+    maker m = make(t, 0.03, 0.1);
+    m.hw.pcie = (llmperf_link){.kind = "pcie", .bytes_per_s = 3e10, .latency_s = 1e-5};
+    m.hw.link.kind[0] = '\0';
+    put_reduces(&m, 4, 10); /* 2 and 4 devices */
+    llmperf_fits fits = run(&m, NULL);
+    cr_assert(fits.count == 3);
+    bool seen[5] = {0};
+    for (int i = 0; i < 3; i++) {
+        const llmperf_calib_entry *e = &fits.fit[i].entry;
+        cr_assert(fits.fit[i].status == LLMPERF_OK && e->key.devices <= 4);
+        seen[e->key.devices] = true;
+        if (e->key.devices)
+            continue;
+        expect_param(e, &t, LLMPERF_PARAM_LINK, 0.02);
+        expect_param(e, &t, LLMPERF_PARAM_STEP, 0.1);
+        expect_param(e, &t, LLMPERF_PARAM_CROWD, 0.05);
+        cr_expect(e->residual >= 0.25, "hosts differ: %g", e->residual);
+    }
+    cr_expect(seen[0] && seen[2] && seen[4]);
+    /* three devices, not measured: link time x 2.5, latency 5 + 2 x 3 us; 4/3 of 3e7 bytes */
+    llmperf_calib_init(&calib);
+    cr_assert(llmperf_fits_to_calib(&fits, &calib, NULL) == LLMPERF_OK);
+    llmperf_op op = llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_REDUCE, 3, 3e7);
+    double want = 11e-6 + 4e7 / (0.6 * 3e10) * 2.5;
+    cr_expect(is_near(llmperf_time_op(&op, &m.hw, &calib, NULL, NULL), want, 0.03));
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+}
+
+/* Versions that disagree: the newest stands, and is judged by its own rows. Versions that agree are
+ * fitted as one. */
+Test(fit, the_newest_version_stands_where_versions_disagree)
+{
+    static const char *const NAMES[] = {"0.5.10", "0.5.9", "0.5.10rc1"};
+    for (int agree = 0; agree < 2; agree++) {
+        llmperf_calib_entry t = truth_of(LLMPERF_KIND_COLLECTIVE);
+        t.param[LLMPERF_PARAM_LINK] = 0.75;
+        t.param[LLMPERF_PARAM_NORM] = 1;
+        maker m = make(t, 0.03, 0);
+        for (int v = 0; v < 3; v++) {
+            int64_t before = m.samples.count;
+            int32_t version;
+            m.truth.param[LLMPERF_PARAM_LAUNCH] = agree || v == 0 ? 4e-6 : 8e-6;
+            put_reduces(&m, 8, 1);
+            cr_assert(llmperf_samples_name(&m.samples, NAMES[v], &version, NULL) == LLMPERF_OK);
+            for (int64_t i = before; i < m.samples.count; i++)
+                m.samples.sample[i].version = version;
+        }
+        llmperf_fits fits = run(&m, NULL);
+        llmperf_calib_entry e = only(&fits);
+        llmperf_fit_score score;
+        t.param[LLMPERF_PARAM_LAUNCH] = 4e-6;
+        expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.03);
+        cr_expect_str_eq(e.version, agree ? "" : "0.5.10");
+        cr_expect((strstr(e.remarks, "version 0.5.10, the newest of 3 that disagree") != NULL) ==
+                      !agree,
+                  "%s", e.remarks);
+        cr_assert(llmperf_fit_judge(&m.samples, &m.hw, NULL, &e, &score));
+        cr_expect(score.quality.samples == (agree ? m.samples.count : m.samples.count / 3));
+        cr_expect(score.quality.mean_frac < 0.04);
+        llmperf_samples_free(&m.samples);
+    }
 }
 
 Test(fit, without_noise_nothing_is_left)

@@ -326,6 +326,116 @@ Test(time, collectives_by_hand)
     cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 20e-3, 1e-14));
 }
 
+static llmperf_op reduce_of(double devices, double buffer)
+{
+    return (llmperf_op){.kind = LLMPERF_KIND_COLLECTIVE,
+                        .launches = 1,
+                        .devices = (int64_t)devices,
+                        .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
+                        .link_bytes = 2 * (devices - 1) / devices * buffer};
+}
+
+/*
+ * A link of 1e9 bytes/s of which half is reached. Of S bytes over 4 devices a ring moves 1.5 S,
+ * 3 ns a byte; reading all peers' buffers at once 3 S, 6 ns a byte. A second phase costs 3 ms:
+ * both ways take 6 ms at S = 1e6. Latency 1 ms + 0.1 ms x 3 peers.
+ */
+Test(time, an_all_reduce_takes_the_shorter_way)
+{
+    llmperf_hw hw = toy_hw();
+    llmperf_time t;
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
+    param[LLMPERF_PARAM_LAUNCH] = 1e-3;
+    param[LLMPERF_PARAM_STEP] = 1e-4;
+    param[LLMPERF_PARAM_LINK] = 0.5;
+    param[LLMPERF_PARAM_SECOND] = 3e-3;
+    llmperf_op op = reduce_of(4, 0.5e6);
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), 1.3e-3 + 3e-3, 1e-14));
+    cr_expect(is_near(t.launch_s, 1.3e-3, 1e-14) && is_near(t.link_s, 3e-3, 1e-14));
+    op = reduce_of(4, 2e6); /* 6 + 3 ms instead of 12 */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), 1.3e-3 + 9e-3, 1e-14));
+    cr_expect(t.added_s == 0);
+    op = reduce_of(2, 2e6); /* two devices: either way moves S once; 1 peer */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 1.1e-3 + 4e-3, 1e-14));
+    op.collective = LLMPERF_COLLECTIVE_ALL_GATHER;
+    op.devices = 4;
+    op.link_bytes = 1.5e6; /* 3/4 of 2e6 in 3 ms: a gathering has one way */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 1.3e-3 + 3e-3, 1e-14));
+}
+
+/* bulk 8 ms, half of it at 2e6 bytes, q = 2: 0.2 at 1e6, 0.5 at 2e6, 0.8 at 4e6. */
+Test(time, large_buffers_go_another_way)
+{
+    llmperf_hw hw = toy_hw();
+    llmperf_time t;
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
+    param[LLMPERF_PARAM_BULK] = 8e-3;
+    param[LLMPERF_PARAM_LIMIT] = 2e6;
+    param[LLMPERF_PARAM_SHARP] = 1;
+    for (int i = 0; i < 3; i++) {
+        const double buffer[] = {1e6, 2e6, 4e6}, share[] = {0.2, 0.5, 0.8};
+        llmperf_op op = reduce_of(4, buffer[i]);
+        /* over the whole link 1.5 ns a byte */
+        double want = 1.5e-9 * buffer[i] + 8e-3 * share[i];
+        cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), want, 1e-14), "%g", want);
+        cr_expect(is_near(t.added_s, 8e-3 * share[i], 1e-14));
+    }
+    llmperf_op op = reduce_of(4, 0);
+    cr_expect(llmperf_time_op(&op, &hw, &calib, NULL, NULL) == 0);
+}
+
+/* A host bus of 1e9 bytes/s; each device beyond two costs half of the link's time more. */
+Test(time, a_host_bus_is_shared)
+{
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
+    param[LLMPERF_PARAM_CROWD] = 0.5;
+    llmperf_op op = reduce_of(4, 2e6); /* 3e6 bytes */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 3e-3, 1e-14));
+    hw.pcie = (llmperf_link){.kind = "pcie", .bytes_per_s = 1e9, .latency_s = 1e-5};
+    hw.link.kind[0] = '\0';
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 6e-3, 1e-14));
+    op = reduce_of(2, 2e6); /* a pair has the bus for itself */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-14));
+}
+
+/* More bytes or more devices never take less time, and the link's own rate is the floor. */
+Test(time, collectives_keep_the_floor_and_the_order)
+{
+    static llmperf_calib calib;
+    rng r = {.state = 23};
+    for (int i = 0; i < CASES(20000); i++) {
+        llmperf_hw hw;
+        random_hw(&r, &hw);
+        llmperf_calib_init(&calib);
+        llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_COLLECTIVE, 1);
+        refine_collective(&r, &entry);
+        set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE,
+                  entry.param);
+        double n = (double)rng_int(&r, 2, 64), buffer = rng_log(&r, 1, 1e10);
+        llmperf_op op = reduce_of(n, buffer), wide = reduce_of(n + 1, buffer);
+        llmperf_op large = reduce_of(n, buffer * rng_real(&r, 1, 3));
+        const llmperf_link *link = llmperf_hw_link(&hw, op.devices);
+        if (!link || llmperf_hw_link(&hw, wide.devices) != link)
+            continue;
+        double t = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        double floor_s = op.link_bytes / link->bytes_per_s;
+        if (!(t >= floor_s * (1 - 1e-12)) ||
+            !(llmperf_time_op(&large, &hw, &calib, NULL, NULL) >= t * (1 - 1e-12)) ||
+            !(llmperf_time_op(&wide, &hw, &calib, NULL, NULL) >= t * (1 - 1e-12)))
+            cr_assert(false, "case %d: %g s, floor %g", i, t, floor_s);
+    }
+}
+
 Test(time, the_link_depends_on_the_group)
 {
     llmperf_hw hw = toy_hw();
@@ -646,24 +756,40 @@ Test(time, gradient_of_an_extend_operator_with_one_fit)
     }
 }
 
+/* Where the two ways of an all-reduce take nearly the same time there is a corner. */
+static bool is_at_corner(const llmperf_op *op, const llmperf_hw *hw, const double *param)
+{
+    const llmperf_link *link = llmperf_hw_link(hw, op->devices);
+    double n = (double)op->devices;
+    double crowd = link == &hw->pcie && n > 2 ? 1 + param[LLMPERF_PARAM_CROWD] * (n - 2) : 1;
+    double ring = op->link_bytes / (link->bytes_per_s * param[LLMPERF_PARAM_LINK]) * crowd;
+    double one = ring * n / 2, two = ring + param[LLMPERF_PARAM_SECOND];
+    return fabs(one - two) < 1e-2 * two;
+}
+
 Test(time, gradient_of_a_collective)
 {
     static llmperf_calib calib;
     rng r = {.state = 19};
-    for (int i = 0; i < CASES(10000); i++) {
+    int checked = 0;
+    for (int i = 0; i < CASES(20000); i++) {
         gradient_case g = {.calib = &calib};
         random_hw(&r, &g.hw);
         llmperf_calib_init(&calib);
         llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_COLLECTIVE, 1);
         entry.param[LLMPERF_PARAM_LAUNCH] = rng_log(&r, 1e-7, 1e-4);
+        refine_collective(&r, &entry);
         set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE,
                   entry.param);
-        g.op = (llmperf_op){.kind = LLMPERF_KIND_COLLECTIVE,
-                            .launches = 1,
-                            .devices = rng_int(&r, 2, 64),
-                            .link_bytes = rng_log(&r, 1, 1e9)};
+        g.op = reduce_of((double)rng_int(&r, 2, 64), rng_log(&r, 1, 1e9));
+        if (rng_chance(&r, 0.3))
+            g.op.collective = LLMPERF_COLLECTIVE_ALL_GATHER;
+        if (!llmperf_hw_link(&g.hw, g.op.devices) || is_at_corner(&g.op, &g.hw, entry.param))
+            continue;
         expect_gradient("collective", i, &g, 1);
+        checked++;
     }
+    cr_expect(checked > CASES(8000), "%d", checked);
 }
 
 Test(time, gradient_without_a_fit_names_no_entry)
@@ -691,6 +817,10 @@ Test(time, calibrations_stay_within_physics)
         {LLMPERF_PARAM_NORM, INFINITY, true},    {LLMPERF_PARAM_NORM, 0, false},
         {LLMPERF_PARAM_NORM, 0.6, true},         {LLMPERF_PARAM_LINK, 0, false},
         {LLMPERF_PARAM_HOP, -1, false},          {LLMPERF_PARAM_WORK, 0, true},
+        {LLMPERF_PARAM_STEP, -1e-9, false},      {LLMPERF_PARAM_SECOND, 1e-6, true},
+        {LLMPERF_PARAM_CROWD, -1, false},        {LLMPERF_PARAM_BULK, NAN, false},
+        {LLMPERF_PARAM_LIMIT, 1e15, true},       {LLMPERF_PARAM_LIMIT, 2e15, false},
+        {LLMPERF_PARAM_SHARP, 15, true},         {LLMPERF_PARAM_SHARP, 16, false},
         {LLMPERF_PARAM_SERIAL, 2e3, false},      {LLMPERF_PARAM_COMPUTE, NAN, false},
         {LLMPERF_PARAM_LAUNCH, NAN, false},      {LLMPERF_PARAM_NORM, NAN, false},
         {LLMPERF_PARAM_LAUNCH, INFINITY, false},

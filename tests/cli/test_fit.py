@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""fit from outside: what collectives that change their way with size, and versions that disagree, give."""
+import re
+
+from llmperf_test import case, close, contains, expect, folder, main, run, run_json
+
+LINK = 450e9  # of an H100, bytes/s
+SIZES = [256 * 2 ** i for i in range(23)]
+
+
+def seconds(devices, size, launch):
+    """Reads all peers at once, or reduces in two phases; beyond 8 MB another library takes over."""
+    ring = 2 * (devices - 1) / devices * size / (0.7 * LINK)
+    way = min(ring * devices / 2, ring + 6e-6)
+    return launch + 1e-7 * (devices - 1) + way + 6e-5 / (1 + (8e6 / size) ** 4)
+
+
+def write(path, devices, versions):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("gpu,library,version,op,devices,bytes,time_s\n")
+        for version, launch in versions:
+            for n in devices:
+                for size in SIZES:
+                    file.write(f"h100-sxm,mine,{version},all_reduce,{n},{size},{seconds(n, size, launch)}\n")
+
+
+OLD_AND_NEW = (("1.9.0", 9e-6), ("1.10.0", 3e-6))
+
+
+@case("an all-reduce is fitted with its ways, and predicts group sizes between")
+def _():
+    with folder() as place:
+        write(place / "train.csv", (2, 8), (("1.0", 3e-6),))
+        write(place / "dev.csv", (4,), (("1.0", 3e-6),))
+        out = run(["fit", place / "train.csv", "--hw", "h100-sxm", "--test", place / "dev.csv",
+                   "-o", place / "c.yaml", "--parameters"], code=0).out
+        error = re.search(r"^  test +23 +([\d.]+)", out, re.M)
+        expect(error and float(error[1]) < 2, out)
+        for name, truth in (("link_efficiency", 0.7), ("second_phase_s", 6e-6), ("bulk_s", 6e-5),
+                            ("bulk_bytes", 8e6), ("bulk_sharpness", 3)):
+            found = re.search(rf"^    {name} +([-+.e\d]+)", out, re.M)
+            expect(found, f"no {name} in {out}")
+            close(float(found[1]), truth, name, relative=0.05)
+        # batch x 8192 x 2 bytes: at 64 one phase takes 10.0 us and two 11.0, at 128 two are shorter
+        for batch, part in ((64, "devices link_bytes / (2 e_link link_bytes_per_s)"), (128, "second_phase_s")):
+            model = ["llama-3.1-70b", "h100-sxm", "--tp", "4", "-b", str(batch), "--calibration",
+                     place / "c.yaml"]
+            ops = run_json(["layers", *model, "--format", "json"])["phases"][1]["ops"]
+            reduce = next(op for op in ops if op["name"] == "comm.mlp")
+            close(reduce["time_s"], seconds(4, batch * 8192 * 2, 3e-6), "comm.mlp", relative=0.02)
+            text = " ".join(run(["explain", "comm.mlp", *model], code=0).out.split())
+            contains(text, part)
+            contains(text, "bulk_s / (1 + (bulk_bytes / buffer_bytes)^q)")
+
+
+@case("the newest version stands where versions disagree, and is scored on its own rows")
+def _():
+    with folder() as place:
+        write(place / "train.csv", (2, 8), OLD_AND_NEW)
+        write(place / "dev.csv", (4,), OLD_AND_NEW)
+        out = run(["fit", place / "train.csv", "--hw", "h100-sxm", "--test", place / "dev.csv",
+                   "-o", place / "c.yaml"], code=0).out
+        contains(out, "version 1.10.0, the newest of 2 that disagree")
+        error = re.search(r"^  test +23 +([\d.]+)", out, re.M)
+        expect(error and float(error[1]) < 2, out)
+        contains((place / "c.yaml").read_text(encoding="utf-8"), 'version: "1.10.0"')
+
+
+@case("over a host bus a size that was not measured has a wider interval than those that were")
+def _():
+    with folder() as place:
+        with open(place / "s.csv", "w", encoding="utf-8") as file:
+            file.write("gpu,library,op,devices,bytes,time_s\n")
+            for n in (2, 8):
+                for size in SIZES:
+                    link = 2 * (n - 1) / n * size / (0.6 * 31.5e9) * (1 + 1.5 * (n - 2))
+                    file.write(f"l40s,mine,all_reduce,{n},{size},{5e-6 + 2e-6 * (n - 1) + link}\n")
+        out = run(["fit", place / "s.csv", "--hw", "l40s", "-o", place / "c.yaml"], code=0).out
+        contains(out, "all_reduce on 2 devices, mine")
+        contains(out, "all_reduce on 8 devices, mine")
+        spread = {}
+        for tp in (4, 8):
+            ttft = run_json(["predict", "llama-3.1-70b", "l40s", "--tp", str(tp), "-b", "1", "--weight-dtype",
+                             "int4", "--calibration", place / "c.yaml", "--format", "json"])["decode"]["time_s"]
+            spread[tp] = ttft["high"] / ttft["low"]
+        expect(spread[4] > spread[8], spread)
+
+
+main()
