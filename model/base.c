@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "llmperf/base.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <limits.h>
 #include <locale.h>
@@ -225,6 +226,44 @@ const char *llmperf_nearest(const char *word, const char *const *words)
         limit = distance; /* from here on only a nearer word is better */
     }
     return nearest;
+}
+
+static bool is_separator(char c)
+{
+    return c == ' ' || c == '-' || c == '_';
+}
+
+/* The next character of a name that counts, in lower case; 0 = its end. */
+static int next_of_name(const char *name, const char **at)
+{
+    static const char *const MAKERS[] = {"nvidia", "geforce",  "tesla", "amd",
+                                         "radeon", "instinct", "intel", "gpu"};
+    for (;;) {
+        bool starts = *at == name || is_separator((*at)[-1]);
+        size_t length = strcspn(*at, " -_");
+        bool maker = false;
+        for (size_t i = 0; starts && length > 0 && i < sizeof MAKERS / sizeof *MAKERS; i++)
+            maker |= length == strlen(MAKERS[i]) && strncasecmp(*at, MAKERS[i], length) == 0;
+        if (maker)
+            *at += length;
+        else if (is_separator(**at))
+            (*at)++;
+        else
+            break;
+    }
+    return **at ? tolower((unsigned char)*(*at)++) : 0;
+}
+
+bool llmperf_same_part(const char *a, const char *b)
+{
+    const char *at = a, *bt = b;
+    for (bool some = false;; some = true) {
+        int c = next_of_name(a, &at);
+        if (c != next_of_name(b, &bt))
+            return false;
+        if (c == 0)
+            return some;
+    }
 }
 
 /* ---- numbers ---- */

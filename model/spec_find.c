@@ -137,9 +137,15 @@ llmperf_status llmperf_list_specs(const llmperf_spec_paths *paths, const char *k
     return LLMPERF_OK;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return strcasecmp(a, b) == 0;
+}
+
 /* Does the file's `aliases` (or `name`) hold the asked name? A file that does not read is passed
  * over: `specs check` is there to name its faults. */
-static bool has_alias(const char *path, const char *name)
+static bool has_alias(const char *path, const char *name,
+                      bool (*same)(const char *a, const char *b))
 {
     doc *document;
     bool found = false;
@@ -148,10 +154,10 @@ static bool has_alias(const char *path, const char *name)
     doc_node *root = doc_root(document);
     doc_node *own = doc_get(root, "name");
     doc_node *aliases = doc_get(root, "aliases");
-    if (own && own->kind == DOC_SCALAR && strcasecmp(own->text, name) == 0)
+    if (own && own->kind == DOC_SCALAR && same(own->text, name))
         found = true;
     for (doc_node *node = aliases ? aliases->first : NULL; node && !found; node = node->next)
-        found = node->kind == DOC_SCALAR && strcasecmp(node->text, name) == 0;
+        found = node->kind == DOC_SCALAR && same(node->text, name);
     doc_free(document);
     return found;
 }
@@ -210,9 +216,12 @@ static llmperf_status find(const llmperf_spec_paths *paths, const char *kind, co
     if (!list)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_status status = LLMPERF_E_USAGE;
+    /* parts are spelt in many ways; in a model's name a '-' may tell two apart */
+    bool (*same)(const char *, const char *) =
+        strcmp(kind, "hardware") == 0 ? llmperf_same_part : same_text;
     for (int i = 0; i < list->count && status != LLMPERF_OK; i++)
         if (join(path, paths->folder[list->folder[i]], kind, list->name[i]) &&
-            has_alias(path, name)) {
+            has_alias(path, name, same)) {
             memcpy(ret_path, path, strlen(path) + 1);
             status = LLMPERF_OK;
         }

@@ -110,9 +110,9 @@ const llmperf_provenance *llmperf_hw_provenance(const llmperf_hw *hw, llmperf_hw
 
 bool llmperf_hw_is(const llmperf_hw *hw, const char *name)
 {
-    bool found = strcasecmp(hw->name, name) == 0;
+    bool found = llmperf_same_part(hw->name, name);
     for (int i = 0; i < hw->alias_count && !found; i++)
-        found = strcasecmp(hw->aliases[i], name) == 0;
+        found = llmperf_same_part(hw->aliases[i], name);
     return found;
 }
 

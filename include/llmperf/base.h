@@ -88,6 +88,10 @@ LLMPERF_API char *llmperf_escape(const char *text, char *buffer, size_t size);
  */
 LLMPERF_API const char *llmperf_nearest(const char *word, const char *const *words);
 
+/* Do two names mean one part? Case, blanks, '-' and '_' do not count, nor do the makers' words:
+ * "NVIDIA GeForce RTX 4090", "rtx4090" and "RTX_4090" do. */
+LLMPERF_API bool llmperf_same_part(const char *a, const char *b);
+
 /* Locale-independent strtod that must consume the whole of `text`; false otherwise.
  * Accepts decimal and exponent forms only: no hex, no inf, no nan, no blanks. */
 LLMPERF_API bool llmperf_parse_double(const char *text, double *ret_value);

@@ -312,7 +312,7 @@ LLMPERF_API llmperf_status llmperf_hw_check(const llmperf_hw *hw, llmperf_error 
  * domain, else the link between nodes; PCIe where there is no link. NULL: no way is known. */
 LLMPERF_API const llmperf_link *llmperf_hw_link(const llmperf_hw *hw, int64_t devices);
 
-/* Is this a name or an alias of the part? Case does not count. */
+/* Is this a name or an alias of the part, as llmperf_same_part() compares them? */
 LLMPERF_API bool llmperf_hw_is(const llmperf_hw *hw, const char *name);
 
 /* Source and confidence of one field: its own, else the file's. */

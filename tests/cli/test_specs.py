@@ -157,6 +157,18 @@ def _():
     equal(run_json("specs show H100-SXM")["name"], "h100-sxm", "in any case")
 
 
+@case("a part is found however it is spelt")
+def _():
+    for spelt, name in [("NVIDIA-H200", "h200-sxm"), ("RTX 3090", "rtx-3090"),
+                        ("nvidia geforce rtx 4090", "rtx-4090"), ("RTX_PRO_6000", "rtx-pro-6000"),
+                        ("A100 80GB", "a100-sxm-80gb"), ("Tesla V100-SXM2-32GB", "v100-sxm2-32gb"),
+                        ("H100NVL", "h100-nvl"), ("AMD Instinct MI300X", "mi300x"),
+                        ("gb200_sxm", "gb200"), ("h100_pcie", "h100-pcie")]:
+        result = run(["specs", "show", spelt, "--kind", "hardware", "--format", "json"], code=0)
+        equal(json.loads(result.out)["name"], name, spelt)
+    contains(run("specs show NVIDIA --kind hardware", code=2).err, "no hardware is named 'NVIDIA'")
+
+
 @case("aliases that are Hugging Face ids (with a slash) find their model")
 def _():
     wrong = lost("models", "model", lambda alias: "/" in alias)
@@ -169,6 +181,11 @@ def _():
         owner = {}
         for alias, name in aliases(kind) + [(name, name) for name in shipped(kind)]:
             key = alias.lower()
+            if kind == "hardware":
+                key = re.sub(r"[ _-]", "", re.sub(
+                    r"(?i)(?<![^ _-])(nvidia|geforce|tesla|amd|radeon|instinct|intel|gpu)(?![^ _-])",
+                    "", key))
+                expect(key, f"{alias}: more than the maker's name")
             expect(owner.setdefault(key, name) == name, f"{alias}: {owner[key]} and {name}")
 
 

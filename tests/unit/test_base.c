@@ -332,3 +332,23 @@ Test(base, numbers_do_not_depend_on_the_locale)
     snprintf(printed, sizeof printed, "%.1f", 0.5); /* the caller's locale is as it was */
     expect_text(printed, "0,5");
 }
+
+Test(base, parts_are_spelt_in_many_ways)
+{
+    static const char *const same[][2] = {{"NVIDIA GeForce RTX 4090", "rtx4090"},
+                                          {"RTX_4090", "rtx-4090"},
+                                          {"H100-SXM5-80GB", "h100 sxm5 80gb"},
+                                          {"Tesla T4", "t4"},
+                                          {"AMD Instinct MI300X GPU", "mi300x"}};
+    static const char *const other[][2] = {
+        {"rtx-4090", "rtx-4080"}, {"h100", "h100-sxm"}, {"NVIDIA", ""}, {"NVIDIA", "GeForce"},
+        {"l40", "l40s"},          {"teslat4", "t4"},    {"", ""},       {"-", "_"}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        cr_expect(llmperf_same_part(same[i][0], same[i][1]), "%s", same[i][0]);
+        cr_expect(llmperf_same_part(same[i][1], same[i][0]), "%s", same[i][0]);
+    }
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        cr_expect(!llmperf_same_part(other[i][0], other[i][1]), "%s", other[i][0]);
+        cr_expect(!llmperf_same_part(other[i][1], other[i][0]), "%s", other[i][0]);
+    }
+}
