@@ -12,7 +12,7 @@ enum {
     LENGTHS_MAX = 4, /* of attention */
     ALIKE_LEAST = 3, /* square matrices, common lengths: enough to be drawn alone */
     LENGTH_LEAST = 16,
-    POINTS_LEAST = 4,  /* of a curve that is worth drawing */
+    POINTS_LEAST = 3,  /* of a curve that is worth drawing */
     SHAPES_MAX = 4096, /* that are told apart */
 };
 
@@ -21,7 +21,8 @@ enum {
 typedef struct chooser {
     const llmperf_samples *all;
     llmperf_chart_filter filter;
-    int64_t foreign, other_library, warm, impossible;
+    const char *library; /* the calibration's, where none is asked for; NULL = all */
+    int64_t seen, foreign, other_library, unasked, warm, impossible;
 } chooser;
 
 static bool has_library(const llmperf_samples *all, const char *library)
@@ -36,11 +37,37 @@ static chooser choose(const llmperf_samples *samples, const llmperf_chart_filter
 {
     chooser c = {.all = samples, .filter = *filter};
     const llmperf_calib *calib = filter->calib;
-    if (!c.filter.library && calib && calib->library[0] && has_library(samples, calib->library))
-        c.filter.library = calib->library;
+    if (!filter->words.libraries && calib && calib->library[0] &&
+        has_library(samples, calib->library))
+        c.library = calib->library;
     if (!(c.filter.confidence > 0))
         c.filter.confidence = 0.9;
     return c;
+}
+
+/* The libraries that are drawn: "vllm, sglang"; "" = whatever there is. */
+static void name_libraries(const chooser *c, char *buffer, size_t size)
+{
+    const char *const *words = c->filter.words.libraries;
+    size_t used = 0;
+    snprintf(buffer, size, "%s", c->library ? c->library : "");
+    for (int i = 0; words && words[i] && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "", words[i]);
+}
+
+static bool is_of_library(const chooser *c, const llmperf_sample *s)
+{
+    const llmperf_sample_filter asked = {.libraries = c->filter.words.libraries};
+    return llmperf_sample_matches(c->all, s, &asked) &&
+           (!c->library || strcasecmp(c->all->name[s->library], c->library) == 0);
+}
+
+/* Can the part be asked for it? */
+static bool is_possible(const llmperf_sample *s, const llmperf_hw *hw)
+{
+    bool link = s->op.kind != LLMPERF_KIND_COLLECTIVE || llmperf_hw_link(hw, s->op.devices);
+    return link && (s->op.bytes > 0 || s->op.link_bytes > 0) && s->time_s > 0 &&
+           (s->op.flop <= 0 || hw->peak_flop_per_s[s->op.dtype] > 0);
 }
 
 /* Counts why a sample is left out. */
@@ -48,48 +75,86 @@ static bool is_wanted(chooser *c, const llmperf_sample *s)
 {
     const llmperf_hw *hw = c->filter.hw;
     const char *part = c->all->name[s->hw];
-    if (part[0] && !llmperf_hw_is(hw, part)) {
-        c->foreign++;
-        return false;
+    int64_t *why = NULL;
+    c->seen++;
+    if (part[0] && !llmperf_hw_is(hw, part))
+        why = &c->foreign;
+    else if (!is_of_library(c, s))
+        why = &c->other_library;
+    else if (!llmperf_sample_matches(c->all, s, &c->filter.words))
+        why = &c->unasked;
+    else if (!is_possible(s, hw))
+        why = &c->impossible;
+    else if (!llmperf_sample_is_cold(s, hw))
+        why = &c->warm;
+    if (why)
+        ++*why;
+    return !why;
+}
+
+/* "3 of other parts, 2 that ran from a cache"; returns how many samples. */
+static int64_t reasons(const chooser *c, char *buffer, size_t size)
+{
+    const struct {
+        int64_t count;
+        const char *why;
+    } all[] = {{c->foreign, "of other parts"},
+               {c->other_library, "of other libraries"},
+               {c->unasked, "of other formats or operators"},
+               {c->warm, "that ran from a cache"},
+               {c->impossible, "that the part has no peak or link for"}};
+    int64_t sum = 0;
+    size_t used = 0;
+    snprintf(buffer, size, "none");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        sum += all[i].count;
+        if (all[i].count > 0 && used < size)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%lld %s", used ? ", " : "",
+                                     (long long)all[i].count, all[i].why);
     }
-    if (c->filter.library && strcasecmp(c->all->name[s->library], c->filter.library) != 0) {
-        c->other_library++;
-        return false;
+    return sum;
+}
+
+/* "; they have vllm, sglang": the libraries that there are, at most six. */
+static void list_libraries(const chooser *c, char *buffer, size_t size)
+{
+    enum { MOST = 6 };
+    bool seen[LLMPERF_SAMPLE_NAMES_MAX] = {false};
+    size_t used = 0;
+    int count = 0;
+    buffer[0] = '\0';
+    for (int64_t i = 0; i < c->all->count && count < MOST; i++) {
+        int32_t library = c->all->sample[i].library;
+        if (library == 0 || seen[library])
+            continue;
+        seen[library] = true;
+        used += (size_t)snprintf(buffer + used, used < size ? size - used : 0, "%s%s",
+                                 count++ ? ", " : "; the files have ", c->all->name[library]);
+        if (used >= size)
+            return;
     }
-    bool link = s->op.kind != LLMPERF_KIND_COLLECTIVE || llmperf_hw_link(hw, s->op.devices);
-    if (!link || (s->op.bytes <= 0 && s->op.link_bytes <= 0) || !(s->time_s > 0) ||
-        (s->op.flop > 0 && hw->peak_flop_per_s[s->op.dtype] <= 0)) {
-        c->impossible++;
-        return false;
-    }
-    if (!llmperf_sample_is_cold(s, hw)) {
-        c->warm++;
-        return false;
-    }
-    return true;
 }
 
 static llmperf_status none_left(const chooser *c, const char *what, llmperf_error *error)
 {
+    char why[320], libraries[160], others[320] = "";
+    int64_t left_out = reasons(c, why, sizeof why);
+    name_libraries(c, libraries, sizeof libraries);
+    if (c->other_library > 0 && c->other_library == left_out)
+        list_libraries(c, others, sizeof others);
     return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                        "no sample of %s on %s%s%s can be drawn: of %lld, %lld are of other parts, "
-                        "%lld of other libraries, %lld ran from a cache, %lld are no operator that "
-                        "the part has a peak or link for",
-                        what, c->filter.hw->name, c->filter.library ? " by " : "",
-                        c->filter.library ? c->filter.library : "", (long long)c->all->count,
-                        (long long)c->foreign, (long long)c->other_library, (long long)c->warm,
-                        (long long)c->impossible);
+                        "no %s on %s%s%s to draw; %lld of %lld samples are left out: %s%s", what,
+                        c->filter.hw->name, libraries[0] ? " by " : "", libraries,
+                        (long long)left_out, (long long)c->seen, why, others);
 }
 
 static void note_left_out(const chooser *c, llmperf_notes *notes)
 {
-    int64_t left_out = c->foreign + c->other_library + c->warm + c->impossible;
+    char why[320];
+    int64_t left_out = reasons(c, why, sizeof why);
     if (left_out > 0)
-        llmperf_note(notes,
-                     "%lld of %lld samples left out: %lld of other parts, %lld of other libraries, "
-                     "%lld that ran from a cache, %lld without a peak or link",
-                     (long long)left_out, (long long)c->all->count, (long long)c->foreign,
-                     (long long)c->other_library, (long long)c->warm, (long long)c->impossible);
+        llmperf_note(notes, "%lld of %lld samples left out: %s", (long long)left_out,
+                     (long long)c->seen, why);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
@@ -140,7 +205,7 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
         status = llmperf_comparison_add(comparison, &row, error);
     }
     if (status == LLMPERF_OK && comparison->row_count == before)
-        status = none_left(&c, "any operator", error);
+        status = none_left(&c, "samples of any operator", error);
     note_left_out(&c, &comparison->notes);
     return status;
 }
@@ -172,39 +237,51 @@ static double length_of(const llmperf_sample *s)
     return s->op.past_tokens + s->op.query_tokens;
 }
 
+static bool is_decode(const llmperf_sample *s)
+{
+    bool scores = s->kind == LLMPERF_SAMPLE_ATTN_SCORES;
+    return s->op.query_tokens == 1 && (s->kind == LLMPERF_SAMPLE_ATTN_DECODE || scores);
+}
+
+static bool is_prefill(const llmperf_sample *s)
+{
+    bool scores = s->kind == LLMPERF_SAMPLE_ATTN_SCORES;
+    return s->op.past_tokens == 0 && !is_decode(s) &&
+           (s->kind == LLMPERF_SAMPLE_ATTN_PREFILL || scores);
+}
+
 static void attention_key(const llmperf_sample *s, double key[6])
 {
-    const double k[6] = {s->kind == LLMPERF_SAMPLE_ATTN_DECODE,
-                         length_of(s),
-                         s->op.heads * 65536 + s->op.kv_heads,
-                         s->op.head_dim,
-                         s->op.dtype,
-                         s->stored};
+    const double k[6] = {is_decode(s),   length_of(s), s->op.heads * 65536 + s->op.kv_heads,
+                         s->op.head_dim, s->op.dtype,  s->stored};
     memcpy(key, k, sizeof k);
 }
 
 static bool is_gemm(const llmperf_sample *s)
 {
-    return s->op.kind == LLMPERF_KIND_GEMM;
+    return s->kind == LLMPERF_SAMPLE_GEMM || s->kind == LLMPERF_SAMPLE_GEMV;
 }
 
 static bool is_attention(const llmperf_sample *s)
 {
-    bool decode = s->kind == LLMPERF_SAMPLE_ATTN_DECODE && s->op.query_tokens == 1;
-    bool prefill = s->kind == LLMPERF_SAMPLE_ATTN_PREFILL && s->op.past_tokens == 0;
-    return (decode || prefill) && (s->window <= 0 || s->window >= length_of(s));
+    return s->kind != LLMPERF_SAMPLE_ATTN_SCORES && (is_decode(s) || is_prefill(s)) &&
+           (s->window <= 0 || s->window >= length_of(s));
+}
+
+static bool is_scores(const llmperf_sample *s)
+{
+    return s->kind == LLMPERF_SAMPLE_ATTN_SCORES && (is_decode(s) || is_prefill(s));
 }
 
 typedef struct curve_kind {
-    const char *what;
     bool (*is)(const llmperf_sample *s);
     void (*key)(const llmperf_sample *s, double key[6]);
     bool by_rows; /* x is m; else sequences */
 } curve_kind;
 
-static const curve_kind GEMM = {"GEMM", is_gemm, gemm_key, true};
-static const curve_kind ATTENTION = {"attention without a window", is_attention, attention_key,
-                                     false};
+static const curve_kind GEMM = {is_gemm, gemm_key, true};
+static const curve_kind ATTENTION = {is_attention, attention_key, false};
+static const curve_kind SCORES = {is_scores, attention_key, false};
 
 static double x_of(const curve_kind *kind, const llmperf_sample *s)
 {
@@ -316,10 +393,14 @@ static bool is_listed_length(const shape *one, const void *wanted)
 static llmperf_op op_at(const curve_kind *kind, const llmperf_sample *s, double x)
 {
     const llmperf_op *op = &s->op;
-    if (kind->by_rows)
-        return llmperf_sample_gemm((llmperf_dtype)op->dtype, (llmperf_dtype)s->stored, x, op->n,
-                                   op->k);
-    return llmperf_sample_attention(&(llmperf_attention_shape){
+    if (kind->by_rows) {
+        llmperf_op at = llmperf_sample_gemm((llmperf_dtype)op->dtype, (llmperf_dtype)s->stored, x,
+                                            op->n, op->k);
+        at.bytes += op->weight_bytes - at.weight_bytes; /* scales */
+        at.weight_bytes = op->weight_bytes;
+        return at;
+    }
+    const llmperf_attention_shape of = {
         .dtype = (llmperf_dtype)op->dtype,
         .kv_dtype = (llmperf_dtype)s->stored,
         .sequences = x,
@@ -330,7 +411,8 @@ static llmperf_op op_at(const curve_kind *kind, const llmperf_sample *s, double 
         .kv_heads = op->kv_heads,
         .head_dim = op->head_dim,
         .value_dim = op->value_dim,
-    });
+    };
+    return kind == &SCORES ? llmperf_sample_scores(&of) : llmperf_sample_attention(&of);
 }
 
 /* What is predicted from the least to the most x that was measured, four points an octave. */
@@ -409,9 +491,28 @@ static void finish_dense(const chooser *c, const shape *one, llmperf_curve *curv
 
 static void describe_samples(const chooser *c, const char *what, llmperf_curves *curves)
 {
+    char libraries[160];
+    name_libraries(c, libraries, sizeof libraries);
     snprintf(curves->what, sizeof curves->what, "%s", what);
-    snprintf(curves->shape, sizeof curves->shape, "%s%s", c->filter.library ? "measured with " : "",
-             c->filter.library ? c->filter.library : "");
+    snprintf(curves->shape, sizeof curves->shape, "%s%s", libraries[0] ? "measured with " : "",
+             libraries);
+}
+
+/* "5 of 37 weight matrices are drawn, spread over their sizes; --hidden chooses" */
+static void note_drawn(int drawn, int all, const char *what, const char *option,
+                       llmperf_notes *notes)
+{
+    if (drawn < all)
+        llmperf_note(notes, "%d of %d %s are drawn; %s chooses", drawn, all, what, option);
+}
+
+static void name_matrix(const shape *one, char name[LLMPERF_PLOT_TEXT_MAX])
+{
+    bool stored = one->key[3] > 0;
+    snprintf(name, LLMPERF_PLOT_TEXT_MAX, "%.0f x %.0f, %s%s%s%s", one->key[1], one->key[0],
+             llmperf_dtype_name((llmperf_dtype)one->key[2]), one->key[4] > 0 ? " in blocks" : "",
+             stored ? ", weights " : "",
+             stored ? llmperf_dtype_name((llmperf_dtype)one->key[3]) : "");
 }
 
 llmperf_status llmperf_chart_dense(const llmperf_samples *samples,
@@ -427,25 +528,27 @@ llmperf_status llmperf_chart_dense(const llmperf_samples *samples,
     if (status != LLMPERF_OK)
         return status;
     keep(&found, has_points, &least, 0);
+    int all = found.count;
     if (hidden_count > 0)
         keep(&found, is_listed_square, &wanted, 0);
     else
         keep(&found, is_square, NULL, ALIKE_LEAST);
     spread(&found, DENSE_MAX);
     for (int i = 0; i < found.count && status == LLMPERF_OK; i++) {
-        const shape *one = &found.shape[i];
         char name[LLMPERF_PLOT_TEXT_MAX];
         llmperf_curve *predicted;
-        snprintf(name, sizeof name, "%.0f x %.0f, %s%s%s", one->key[1], one->key[0],
-                 llmperf_dtype_name((llmperf_dtype)one->key[2]),
-                 one->key[3] > 0 ? ", weights " : "",
-                 one->key[3] > 0 ? llmperf_dtype_name((llmperf_dtype)one->key[3]) : "");
-        status = add_curves(&c, &GEMM, one, name, curves, &predicted, error);
-        finish_dense(&c, one, predicted);
+        name_matrix(&found.shape[i], name);
+        status = add_curves(&c, &GEMM, &found.shape[i], name, curves, &predicted, error);
+        finish_dense(&c, &found.shape[i], predicted);
     }
     describe_samples(&c, "Dense layers", curves);
+    note_left_out(&counted, &curves->notes);
+    note_drawn(found.count, all, "weight matrices", "--hidden", &curves->notes);
     if (status == LLMPERF_OK && found.count == 0)
-        status = none_left(&counted, "a GEMM at four or more m", error);
+        status = none_left(&counted,
+                           hidden_count > 0 ? "GEMM of a --hidden size at three or more m"
+                                            : "GEMM at three or more m",
+                           error);
     free(found.shape);
     return status;
 }
@@ -517,8 +620,8 @@ static bool is_of_phase(const shape *one, const void *wanted)
     return (one->key[0] > 0) == *decode;
 }
 
-static llmperf_status add_phase(chooser *c, const shapes *found, bool decode,
-                                llmperf_curves *curves, llmperf_error *error)
+static llmperf_status add_phase(chooser *c, const curve_kind *kind, const shapes *found,
+                                bool decode, llmperf_curves *curves, llmperf_error *error)
 {
     shapes phase = {found->count, malloc((size_t)(found->count + 1) * sizeof *phase.shape)};
     llmperf_status status = LLMPERF_OK;
@@ -531,12 +634,47 @@ static llmperf_status add_phase(chooser *c, const shapes *found, bool decode,
         char name[LLMPERF_PLOT_TEXT_MAX];
         llmperf_curve *predicted;
         snprintf(name, sizeof name, "s = %.0f", phase.shape[i].key[1]);
-        status = add_curves(c, &ATTENTION, &phase.shape[i], name, curves, &predicted, error);
+        status = add_curves(c, kind, &phase.shape[i], name, curves, &predicted, error);
         if (predicted)
             predicted->decode = curves->curve[curves->count - 1].decode = decode;
     }
     free(phase.shape);
     return status;
+}
+
+static void describe_layout(const shape *one, llmperf_curves *curves)
+{
+    const double *key = one->key;
+    double kv_heads = fmod(key[2], 65536);
+    size_t used = strlen(curves->shape);
+    snprintf(curves->shape + used, sizeof curves->shape - used,
+             "%s%.0f heads, %.0f KV heads of %.0f, %s%s%s", used ? ", " : "",
+             (key[2] - kv_heads) / 65536, kv_heads, key[3],
+             llmperf_dtype_name((llmperf_dtype)key[4]), key[5] > 0 ? ", KV " : "",
+             key[5] > 0 ? llmperf_dtype_name((llmperf_dtype)key[5]) : "");
+}
+
+static int count_layouts(const shapes *s)
+{
+    int count = 0;
+    for (int i = 0; i < s->count; i++) {
+        int k = 0;
+        while (k < i && !is_same_layout(&s->shape[k], &s->shape[i]))
+            k++;
+        count += k == i;
+    }
+    return count;
+}
+
+/* What is missing, in words of `llmperf plot`. */
+static const char *no_attention(bool unfused, bool listed)
+{
+    if (unfused)
+        return listed ? "products of queries and keys (attn_scores) of a --prompt length at three "
+                        "or more batches"
+                      : "products of queries and keys (attn_scores) at three or more batches";
+    return listed ? "attention of a --prompt length at three or more batches"
+                  : "attention at three or more batches";
 }
 
 llmperf_status llmperf_chart_attention(const llmperf_samples *samples,
@@ -548,7 +686,8 @@ llmperf_status llmperf_chart_attention(const llmperf_samples *samples,
     shapes found;
     const int64_t least = POINTS_LEAST;
     const lengths wanted = {prompts, prompt_count};
-    llmperf_status status = find_shapes(&c, &ATTENTION, &found, error);
+    const curve_kind *kind = filter->unfused ? &SCORES : &ATTENTION;
+    llmperf_status status = find_shapes(&c, kind, &found, error);
     const chooser counted = c;
     if (status != LLMPERF_OK)
         return status;
@@ -557,24 +696,23 @@ llmperf_status llmperf_chart_attention(const llmperf_samples *samples,
         keep(&found, is_listed_length, &wanted, 0);
     else
         keep(&found, is_long, NULL, 1);
+    int layouts = count_layouts(&found);
     keep_layout(&found);
     keep_common_lengths(&found);
-    status = add_phase(&c, &found, false, curves, error);
+    status = add_phase(&c, kind, &found, false, curves, error);
     if (status == LLMPERF_OK)
-        status = add_phase(&c, &found, true, curves, error);
-    describe_samples(&c, "Attention", curves);
-    if (status == LLMPERF_OK && found.count > 0) {
-        const double *key = found.shape[0].key;
-        double kv_heads = fmod(key[2], 65536);
-        size_t used = strlen(curves->shape);
-        snprintf(curves->shape + used, sizeof curves->shape - used,
-                 "%s%.0f heads, %.0f KV heads of %.0f, %s%s%s", used ? ", " : "",
-                 (key[2] - kv_heads) / 65536, kv_heads, key[3],
-                 llmperf_dtype_name((llmperf_dtype)key[4]), key[5] > 0 ? ", KV " : "",
-                 key[5] > 0 ? llmperf_dtype_name((llmperf_dtype)key[5]) : "");
-    } else if (status == LLMPERF_OK) {
-        status = none_left(&counted, "attention at four or more batches", error);
-    }
+        status = add_phase(&c, kind, &found, true, curves, error);
+    describe_samples(&c, filter->unfused ? "Product of queries and keys" : "Attention", curves);
+    note_left_out(&counted, &curves->notes);
+    if (layouts > 1)
+        llmperf_note(&curves->notes,
+                     "1 of %d head layouts is drawn: the widest of those that are "
+                     "measured well",
+                     layouts);
+    if (status == LLMPERF_OK && found.count > 0)
+        describe_layout(&found.shape[0], curves);
+    else if (status == LLMPERF_OK)
+        status = none_left(&counted, no_attention(filter->unfused, prompt_count > 0), error);
     free(found.shape);
     return status;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "fit_internal.h"
 
@@ -182,27 +181,11 @@ static bool is_operator(const llmperf_sample *s)
     return (s->op.bytes > 0 || s->op.link_bytes > 0) && s->kind != LLMPERF_SAMPLE_ATTN_SCORES;
 }
 
-static bool has_word(const char *const *words, const char *word)
-{
-    if (!words)
-        return true;
-    for (int i = 0; words[i]; i++)
-        if (strcasecmp(words[i], word) == 0)
-            return true;
-    return false;
-}
-
 static bool is_wanted(const llmperf_samples *all, const llmperf_sample *s,
                       const llmperf_fit_options *o)
 {
-    const char *library = all->name[s->library];
-    bool dtype = has_word(o->dtypes, llmperf_dtype_name((llmperf_dtype)s->op.dtype)) ||
-                 (s->stored && o->dtypes &&
-                  has_word(o->dtypes, llmperf_dtype_name((llmperf_dtype)s->stored)));
-    if (s->op.kind != LLMPERF_KIND_GEMM && s->op.kind != LLMPERF_KIND_ATTENTION)
-        dtype = true;
-    return has_word(o->libraries, library[0] ? library : "-") && dtype &&
-           has_word(o->kinds, llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
+    const llmperf_sample_filter filter = {o->libraries, o->dtypes, o->kinds};
+    return llmperf_sample_matches(all, s, &filter);
 }
 
 /* One weight matrix, one head layout: what a fit on other shapes has not seen. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "llmperf/samples.h"
 
@@ -23,6 +24,29 @@ const char *llmperf_sample_kind_name(llmperf_sample_kind kind)
 const char *const *llmperf_sample_kind_names(void)
 {
     return KIND_NAMES;
+}
+
+static bool has_word(const char *const *words, const char *word)
+{
+    if (!words)
+        return true;
+    for (int i = 0; words[i]; i++)
+        if (strcasecmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+bool llmperf_sample_matches(const llmperf_samples *samples, const llmperf_sample *s,
+                            const llmperf_sample_filter *filter)
+{
+    const char *library = samples->name[s->library];
+    bool dtype = has_word(filter->dtypes, llmperf_dtype_name((llmperf_dtype)s->op.dtype)) ||
+                 (s->stored && filter->dtypes &&
+                  has_word(filter->dtypes, llmperf_dtype_name((llmperf_dtype)s->stored)));
+    if (s->op.kind != LLMPERF_KIND_GEMM && s->op.kind != LLMPERF_KIND_ATTENTION)
+        dtype = true;
+    return has_word(filter->libraries, library[0] ? library : "-") && dtype &&
+           has_word(filter->kinds, llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
 }
 
 void llmperf_samples_free(llmperf_samples *samples)

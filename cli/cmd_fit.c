@@ -10,8 +10,7 @@
 #include "common.h"
 #include "fit_engine.h"
 #include "llmperf/fit.h"
-
-enum { WORDS_MAX = 64, BAD_ROWS_SHOWN = 20 };
+#include "sample_files.h"
 
 typedef struct fit_arguments {
     common_arguments common;
@@ -80,98 +79,6 @@ static const option OPTIONS[] = {
                "look for specifications here first", .group = "Output"),
     OPTION_END,
 };
-
-/* A list of words, cut up. */
-typedef struct words {
-    char *text; /* owned */
-    const char *word[WORDS_MAX + 1];
-} words;
-
-static llmperf_status split_words(const char *name, const char *text, words *ret,
-                                  llmperf_error *error)
-{
-    const char *cursor = text, *start;
-    size_t length;
-    int count = 0;
-    char *at;
-    memset(ret, 0, sizeof *ret);
-    if (!text)
-        return LLMPERF_OK;
-    at = ret->text = calloc(strlen(text) + 2, 1);
-    if (!at)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    while (option_words_next(&cursor, &start, &length)) {
-        if (count == WORDS_MAX)
-            return llmperf_fail(error, LLMPERF_E_USAGE, "option '--%s' takes at most %d words",
-                                name, WORDS_MAX);
-        memcpy(at, start, length);
-        ret->word[count++] = at;
-        at += length + 1;
-    }
-    return LLMPERF_OK;
-}
-
-static const char *const *list_of(const words *w)
-{
-    return w->word[0] ? w->word : NULL;
-}
-
-/* ---- reading ------------------------------------------------------------------------------------------- */
-
-typedef struct bad_rows {
-    int64_t refused, skipped;
-    char first_skipped[LLMPERF_TEXT_MAX];
-} bad_rows;
-
-static void bad_row(bool refused, const char *text, void *context)
-{
-    bad_rows *bad = context;
-    if (!refused) {
-        if (bad->skipped++ == 0)
-            snprintf(bad->first_skipped, sizeof bad->first_skipped, "%s", text);
-    } else if (++bad->refused <= BAD_ROWS_SHOWN) {
-        fprintf(stderr, "llmperf: %s\n", text);
-    }
-}
-
-static llmperf_status read_all(const char *const *paths, const words *map, llmperf_samples *samples,
-                               llmperf_error *error)
-{
-    bad_rows bad = {0};
-    const llmperf_samples_options options = {
-        .map = list_of(map), .visit = bad_row, .context = &bad};
-    for (int i = 0; paths[i]; i++) {
-        llmperf_status status = llmperf_samples_read(samples, paths[i], &options, error);
-        if (status != LLMPERF_OK)
-            return status;
-    }
-    if (bad.refused > BAD_ROWS_SHOWN)
-        fprintf(stderr, "llmperf: ... and %lld more bad rows, left out\n",
-                (long long)(bad.refused - BAD_ROWS_SHOWN));
-    if (bad.skipped > 0)
-        fprintf(stderr, "llmperf: %lld rows left out, the first: %s\n", (long long)bad.skipped,
-                bad.first_skipped);
-    return LLMPERF_OK;
-}
-
-static llmperf_status check_kinds(const words *kinds, llmperf_error *error)
-{
-    const char *const *names = llmperf_sample_kind_names();
-    for (int i = 0; kinds->word[i]; i++) {
-        int k = 0;
-        while (names[k] && strcmp(names[k], kinds->word[i]) != 0)
-            k++;
-        if (names[k])
-            continue;
-        const char *near = llmperf_nearest(kinds->word[i], names);
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "option '--op': '%s' is not known%s%s%s; gemm, gemv, attn_prefill, "
-                            "attn_decode, elementwise, all_reduce, all_gather are allowed",
-                            kinds->word[i], near ? ", did you mean '" : "", near ? near : "",
-                            near ? "'?" : "");
-    }
-    return LLMPERF_OK;
-}
 
 /* ---- the table ------------------------------------------------------------------------------------------ */
 
@@ -278,7 +185,7 @@ static llmperf_status complete(const fit_arguments *a, const llmperf_hw *hw, llm
     if (!from)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     common_spec_paths(&a->common, &paths);
-    llmperf_status status = split_words("complete", a->complete, &names, error);
+    llmperf_status status = words_split("complete", a->complete, &names, error);
     for (int i = 0; status == LLMPERF_OK && names.word[i]; i++) {
         char path[LLMPERF_PATH_MAX];
         status = llmperf_find_calib(&paths, names.word[i], path, error);
@@ -289,7 +196,7 @@ static llmperf_status complete(const fit_arguments *a, const llmperf_hw *hw, llm
             status = llmperf_calib_complete(calib, from, error);
         }
     }
-    free(names.text);
+    words_free(&names);
     free(from);
     return status;
 }
@@ -322,9 +229,9 @@ static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
 static llmperf_status fit_runs(const fit_arguments *a, const char *const *paths, words w[6],
                                llmperf_error *error)
 {
-    llmperf_status status = split_words("map", a->map, &w[0], error);
+    llmperf_status status = words_split("map", a->map, &w[0], error);
     if (status == LLMPERF_OK)
-        status = split_words("alias", a->alias, &w[5], error);
+        status = words_split("alias", a->alias, &w[5], error);
     if (status != LLMPERF_OK)
         return status;
     const fit_engine_arguments engine = {.common = &a->common,
@@ -334,8 +241,8 @@ static llmperf_status fit_runs(const fit_arguments *a, const char *const *paths,
                                          .licence = a->licence,
                                          .residuals = a->residuals,
                                          .date = a->date,
-                                         .aliases = list_of(&w[5]),
-                                         .map = list_of(&w[0]),
+                                         .aliases = words_list(&w[5]),
+                                         .map = words_list(&w[0]),
                                          .quick = a->quick,
                                          .parameters = a->parameters};
     return fit_engine_run(&engine, paths, error);
@@ -354,24 +261,26 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
                             "option '--hw' is missing; the part that was measured, such as "
                             "h100-sxm, is required");
     for (int i = 0; i < 5 && status == LLMPERF_OK; i++)
-        status = split_words(NAMES[i], texts[i], &w[i], error);
+        status = words_split(NAMES[i], texts[i], &w[i], error);
     if (status == LLMPERF_OK)
-        status = check_kinds(&w[3], error);
+        status = sample_files_check_kinds(&w[3], error);
+    if (status == LLMPERF_OK)
+        status = sample_files_check_dtypes(&w[2], error);
     if (status == LLMPERF_OK)
         status = common_load_hw(&a->common, a->hw, &hw, error);
     if (status == LLMPERF_OK)
-        status = read_all(paths, &w[0], samples, error);
+        status = sample_files_read(paths, &w[0], samples, error);
     if (status == LLMPERF_OK && a->test)
-        status = read_all(w[4].word, &w[0], test, error);
+        status = sample_files_read(w[4].word, &w[0], test, error);
     if (status != LLMPERF_OK)
         return status;
     const llmperf_fit_options options = {.points = (int)a->points,
                                          .plain = a->plain,
                                          .gemv_apart = a->gemv_apart,
                                          .windowed = a->windowed,
-                                         .libraries = list_of(&w[1]),
-                                         .dtypes = list_of(&w[2]),
-                                         .kinds = list_of(&w[3])};
+                                         .libraries = words_list(&w[1]),
+                                         .dtypes = words_list(&w[2]),
+                                         .kinds = words_list(&w[3])};
     status = llmperf_fit(samples, &hw, &options, fits, error);
     if (status != LLMPERF_OK)
         return status;
@@ -413,7 +322,7 @@ static int run(int argc, char **argv)
     if (status == LLMPERF_OK)
         status = fit_all(&arguments, &result, &samples, &test, &fits, w, &error);
     for (int i = 0; i < 6; i++)
-        free(w[i].text);
+        words_free(&w[i]);
     llmperf_fits_free(&fits);
     llmperf_samples_free(&test);
     llmperf_samples_free(&samples);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* llmperf plot KIND [MODEL] HARDWARE: charts of what the model computes. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,7 +20,7 @@ enum { VALUES_MAX = 1024 };
 typedef struct plot_arguments {
     common_arguments common;
     const char *batch, *prompt, *tokens, *hidden; /* ranges */
-    const char *samples, *library;
+    const char *samples, *map, *library, *dtype, *op;
     int format;
     bool format_given, ascii;
     int64_t width, height;
@@ -37,14 +38,22 @@ static const option OPTIONS[] = {
          "by the figure"),
     AXIS(prompt, "prompt", 's', "prompt tokens; attention draws a curve for each", 1073741824,
          "1024; attention 128,512,2048,8192"),
-    AXIS(hidden, "hidden", 0, "dense: a curve for each hidden size h", 1048576, "1024..16384*2"),
+    AXIS(hidden, "hidden", 0, "dense: a curve for each hidden size h", 65536, "1024..16384*2"),
     AXIS(tokens, "tokens", 0, "dense: tokens b s of a launch", 16777216, "1 to 16384"),
     OPTION_ROW(plot_arguments, samples, WORDS, "samples", 0, "FILES",
                "dense, attention, residuals: measurements, as 'llmperf fit' takes them",
                .group = "Measurements"),
-    OPTION_ROW(plot_arguments, library, TEXT, "library", 0, "NAME",
-               "only the samples of this library", .default_text = "the calibration's",
+    OPTION_ROW(plot_arguments, map, WORDS, "map", 0, "THEIR=OURS",
+               "rename columns: kernel_us=time_us,heads_q=heads", .group = "Measurements"),
+    OPTION_ROW(plot_arguments, library, WORDS, "library", 0, "NAMES",
+               "only samples of these libraries: vllm,nccl; '-' where none is said",
+               .default_text = "the calibration's", .group = "Measurements"),
+    OPTION_ROW(plot_arguments, dtype, WORDS, "dtype", 0, "DTYPES",
+               "only samples in these formats: bf16,fp8", .default_text = "all",
                .group = "Measurements"),
+    OPTION_ROW(plot_arguments, op, WORDS, "op", 0, "OPS",
+               "only these operators: gemm,attn_prefill,attn_decode,all_reduce ...",
+               .default_text = "all", .group = "Measurements"),
     OPTION_ROW_GIVEN(plot_arguments, common.context, common.context_given, INT64, "context", 0, "N",
                      "tokens already cached when a decode step starts", .min = 0, .max = 1073741824,
                      .default_text = "prompt + generate/2", .group = "Workload"),
@@ -178,34 +187,55 @@ typedef enum sample_figure { OF_DENSE, OF_ATTENTION, OF_RESIDUALS } sample_figur
 
 #ifdef LLMPERF_HAVE_CALIB
 
+static llmperf_status fill_dense_samples(plot_input *in, const llmperf_samples *samples,
+                                         const llmperf_chart_filter *filter, llmperf_plot *plot,
+                                         llmperf_error *error)
+{
+    values hidden;
+    llmperf_status status = expand("hidden", in->arguments->hidden, NULL, 65536, &hidden, error);
+    if (status == LLMPERF_OK)
+        status =
+            llmperf_chart_dense(samples, filter, hidden.value, hidden.count, &in->curves, error);
+    return status == LLMPERF_OK
+               ? llmperf_plot_dense(&in->hw, filter->calib, &in->curves, plot, error)
+               : status;
+}
+
+static llmperf_status fill_attention_samples(plot_input *in, const llmperf_samples *samples,
+                                             const llmperf_chart_filter *filter, llmperf_plot *plot,
+                                             llmperf_error *error)
+{
+    values prompts;
+    llmperf_status status =
+        expand("prompt", in->arguments->prompt, NULL, 1073741824, &prompts, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_chart_attention(samples, filter, prompts.value, prompts.count, &in->curves,
+                                         error);
+    return status == LLMPERF_OK
+               ? llmperf_plot_attention(&in->hw, filter->calib, &in->curves, plot, error)
+               : status;
+}
+
 static llmperf_status fill_samples(plot_input *in, sample_figure figure, llmperf_plot *plot,
                                    llmperf_error *error)
 {
     const plot_arguments *a = in->arguments;
+    static plot_samples read;
+    const plot_selection selection = {
+        .files = a->samples, .map = a->map, .library = a->library, .dtype = a->dtype, .op = a->op};
+    llmperf_status status = plot_samples_open(&selection, &read, error);
     const llmperf_chart_filter filter = {.hw = &in->hw,
                                          .calib = in->has_calib ? &in->calib : NULL,
-                                         .library = a->library,
+                                         .words = read.filter,
+                                         .unfused = in->workload.unfused,
                                          .confidence = a->common.confidence};
-    llmperf_samples samples = {0};
-    values wanted;
-    llmperf_status status = plot_samples_read(a->samples, &samples, error);
     if (status == LLMPERF_OK && figure == OF_RESIDUALS)
-        status = plot_samples_residuals(&samples, &filter, plot, error);
+        status = plot_samples_residuals(&read.samples, &filter, plot, error);
     if (status == LLMPERF_OK && figure == OF_DENSE)
-        status = expand("hidden", a->hidden, NULL, 1048576, &wanted, error);
-    if (status == LLMPERF_OK && figure == OF_DENSE)
-        status =
-            llmperf_chart_dense(&samples, &filter, wanted.value, wanted.count, &in->curves, error);
-    if (status == LLMPERF_OK && figure == OF_DENSE)
-        status = llmperf_plot_dense(&in->hw, filter.calib, &in->curves, plot, error);
+        status = fill_dense_samples(in, &read.samples, &filter, plot, error);
     if (status == LLMPERF_OK && figure == OF_ATTENTION)
-        status = expand("prompt", a->prompt, NULL, 1073741824, &wanted, error);
-    if (status == LLMPERF_OK && figure == OF_ATTENTION)
-        status = llmperf_chart_attention(&samples, &filter, wanted.value, wanted.count, &in->curves,
-                                         error);
-    if (status == LLMPERF_OK && figure == OF_ATTENTION)
-        status = llmperf_plot_attention(&in->hw, filter.calib, &in->curves, plot, error);
-    llmperf_samples_free(&samples);
+        status = fill_attention_samples(in, &read.samples, &filter, plot, error);
+    plot_samples_close(&read);
     return status;
 }
 
@@ -258,7 +288,7 @@ static llmperf_status fill_dense(plot_input *in, llmperf_plot *plot, llmperf_err
     const llmperf_calib *calib = in->has_calib ? &in->calib : NULL;
     llmperf_status status = expand("tokens", in->arguments->tokens, NULL, 16777216, &tokens, error);
     if (status == LLMPERF_OK)
-        status = expand("hidden", in->arguments->hidden, "1024..16384*2", 1048576, &hidden, error);
+        status = expand("hidden", in->arguments->hidden, "1024..16384*2", 65536, &hidden, error);
     if (status == LLMPERF_OK && in->has_model)
         status = llmperf_curves_dense(&in->c, tokens.value, tokens.count, &in->curves, error);
     else if (status == LLMPERF_OK)
@@ -290,15 +320,16 @@ static llmperf_status fill_attention(plot_input *in, llmperf_plot *plot, llmperf
 typedef struct plot_kind {
     const char *name, *synopsis;
     int least, most; /* positionals behind the kind */
+    bool samples;    /* takes measurements */
     llmperf_status (*fill)(plot_input *in, llmperf_plot *plot, llmperf_error *error);
 } plot_kind;
 
 static const plot_kind KINDS[] = {
-    {"roofline", "MODEL HARDWARE", 2, 2, fill_roofline},
-    {"batch", "MODEL HARDWARE", 2, 2, fill_batch},
-    {"dense", "[MODEL] HARDWARE", 1, 2, fill_dense},
-    {"attention", "MODEL HARDWARE, or HARDWARE --samples FILE", 1, 2, fill_attention},
-    {"residuals", "HARDWARE --samples FILE", 1, 1, fill_residuals},
+    {"roofline", "MODEL HARDWARE", 2, 2, false, fill_roofline},
+    {"batch", "MODEL HARDWARE", 2, 2, false, fill_batch},
+    {"dense", "[MODEL] HARDWARE", 1, 2, true, fill_dense},
+    {"attention", "MODEL HARDWARE, or HARDWARE --samples FILE", 1, 2, true, fill_attention},
+    {"residuals", "HARDWARE --samples FILE", 1, 1, true, fill_residuals},
 };
 
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
@@ -328,6 +359,31 @@ static llmperf_status find_kind(const option_result *result, const plot_kind **r
 
 /* ---- input and output ---------------------------------------------------------------------------------- */
 
+/* Options that a figure would ignore. */
+static llmperf_status check_options(const plot_arguments *a, const plot_kind *kind, bool has_model,
+                                    llmperf_error *error)
+{
+    const bool dense = strcmp(kind->name, "dense") == 0;
+    const struct {
+        const char *option, *value, *belongs;
+        bool fits;
+    } all[] = {
+        {"samples", a->samples, "'plot dense', 'attention' and 'residuals'", kind->samples},
+        {"map", a->map, "measurements (--samples)", a->samples},
+        {"library", a->library, "measurements (--samples)", a->samples},
+        {"dtype", a->dtype, "measurements (--samples)", a->samples},
+        {"op", a->op, "measurements (--samples)", a->samples},
+        {"hidden", a->hidden, "'plot dense HARDWARE'", dense && !has_model},
+        {"tokens", a->tokens, "'plot dense' without --samples", dense && !a->samples},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].value && !all[i].fits)
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "option '--%s' does nothing for this figure; it belongs to %s",
+                                all[i].option, all[i].belongs);
+    return LLMPERF_OK;
+}
+
 /* A range that stands for one value, where a figure takes one. */
 static llmperf_status one_prompt(const plot_arguments *a, const plot_kind *kind,
                                  int64_t *ret_prompt, llmperf_error *error)
@@ -353,6 +409,8 @@ static llmperf_status load(const plot_kind *kind, const option_result *result, p
     if (status == LLMPERF_OK)
         status = one_prompt(a, kind, &in->workload.prompt, error);
     in->has_model = result->positional_count > 2;
+    if (status == LLMPERF_OK)
+        status = check_options(a, kind, in->has_model, error);
     if (status == LLMPERF_OK && in->has_model && a->samples)
         status = llmperf_fail(error, LLMPERF_E_USAGE,
                               "measurements have shapes of their own: 'plot %s HARDWARE --samples "
@@ -389,13 +447,40 @@ static int terminal_columns(void)
     return 0;
 }
 
-static llmperf_status write_output(const plot_arguments *a, const llmperf_plot *plot,
-                                   llmperf_error *error)
+/* A name that ends like a kind of file: ".pdf", not ".d/x", "." or ".2". */
+static const char *suffix_of(const char *path)
+{
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return dot && dot > name && isalpha((unsigned char)dot[1]) ? dot : NULL;
+}
+
+/* The format that is asked for by name, else by the file's suffix, else text. A picture's suffix over
+ * another format, and a suffix that nothing here is written for, are mistakes. */
+static llmperf_status choose_format(const plot_arguments *a, const char **ret_format,
+                                    llmperf_error *error)
+{
+    const char *path = a->common.output, *named = FORMATS[a->format];
+    const char *by_suffix = path ? llmperf_plot_format_of_suffix(path) : NULL;
+    *ret_format = a->format_given || !by_suffix ? named : by_suffix;
+    bool picture = by_suffix && (strcmp(by_suffix, "svg") == 0 || strcmp(by_suffix, "png") == 0);
+    if (a->format_given && picture && strcmp(by_suffix, named) != 0)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "'%s' has the suffix of %s, and --format asks for %s; one of them is "
+                            "allowed",
+                            path, by_suffix, named);
+    if (!a->format_given && path && !by_suffix && suffix_of(path))
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "no format is known by the suffix '%s'; .svg, .png, .csv, .json, .txt, "
+                            "or --format, is allowed",
+                            suffix_of(path));
+    return LLMPERF_OK;
+}
+
+static llmperf_status write_output(const plot_arguments *a, const char *format,
+                                   const llmperf_plot *plot, llmperf_error *error)
 {
     common_output output;
-    const char *by_suffix =
-        a->common.output ? llmperf_plot_format_of_suffix(a->common.output) : NULL;
-    const char *format = a->format_given || !by_suffix ? FORMATS[a->format] : by_suffix;
     llmperf_status status = common_open_output(&a->common, &output, error);
     if (status != LLMPERF_OK)
         return status;
@@ -435,13 +520,16 @@ static int run(int argc, char **argv)
         return 0;
     }
     input.arguments = &arguments;
+    const char *format = NULL;
     status = find_kind(&result, &kind, &error);
+    if (status == LLMPERF_OK)
+        status = choose_format(&arguments, &format, &error);
     if (status == LLMPERF_OK)
         status = load(kind, &result, &input, &error);
     if (status == LLMPERF_OK)
         status = kind->fill(&input, &plot, &error);
     if (status == LLMPERF_OK)
-        status = write_output(&arguments, &plot, &error);
+        status = write_output(&arguments, format, &plot, &error);
     llmperf_curves_free(&input.curves);
     llmperf_plot_free(&plot);
     return common_report(status, &error);
@@ -464,10 +552,12 @@ const option_command COMMAND_PLOT = {
         "residuals HARDWARE --samples FILE: measured over predicted against size, a panel for each "
         "kind of operator.\n\n"
         "With --samples, dense and attention of HARDWARE alone draw what was measured (markers) "
-        "beside what is predicted of the same operators (lines).\n\n"
+        "beside what is predicted of the same operators (lines); --map, --library, --dtype and "
+        "--op "
+        "choose among them as in 'llmperf fit'. --attention unfused draws measured products of "
+        "queries and keys.\n\n"
         "Text goes to the terminal in braille; -o FILE.svg or FILE.png writes a picture, --format "
-        "csv "
-        "or json the numbers.",
+        "csv or json the numbers.",
     .examples = "llmperf plot roofline llama-3.1-8b h100-sxm -b 1,64\n"
                 "llmperf plot batch llama-3.1-70b h100-sxm --tp 4 --tpot 30ms -o batch.svg\n"
                 "llmperf plot dense a100-sxm-80gb --hidden 2048..8192*2 -o dense.svg\n"

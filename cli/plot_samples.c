@@ -3,36 +3,44 @@
 
 #include <string.h>
 
-#include "option.h"
-
-enum { BAD_ROWS_SHOWN = 5 };
-
-static void bad_row(bool refused, const char *text, void *context)
+llmperf_status plot_samples_open(const plot_selection *selection, plot_samples *ret,
+                                 llmperf_error *error)
 {
-    int64_t *bad = context;
-    if (refused && ++*bad <= BAD_ROWS_SHOWN)
-        fprintf(stderr, "llmperf: %s\n", text);
+    memset(ret, 0, sizeof *ret);
+    const struct {
+        const char *option, *text;
+        words *words;
+    } all[] = {{"samples", selection->files, &ret->files},
+               {"map", selection->map, &ret->map},
+               {"library", selection->library, &ret->library},
+               {"dtype", selection->dtype, &ret->dtype},
+               {"op", selection->op, &ret->op}};
+    llmperf_status status = LLMPERF_OK;
+    for (size_t i = 0; i < sizeof all / sizeof *all && status == LLMPERF_OK; i++)
+        status = words_split(all[i].option, all[i].text, all[i].words, error);
+    if (status == LLMPERF_OK)
+        status = sample_files_check_kinds(&ret->op, error);
+    if (status == LLMPERF_OK)
+        status = sample_files_check_dtypes(&ret->dtype, error);
+    if (status == LLMPERF_OK && !ret->files.word[0])
+        status = llmperf_fail(error, LLMPERF_E_USAGE,
+                              "option '--samples' names no file; FILE.csv, or several with commas, "
+                              "is allowed");
+    if (status == LLMPERF_OK)
+        status = sample_files_read(ret->files.word, &ret->map, &ret->samples, error);
+    ret->filter = (llmperf_sample_filter){words_list(&ret->library), words_list(&ret->dtype),
+                                          words_list(&ret->op)};
+    return status;
 }
 
-llmperf_status plot_samples_read(const char *files, llmperf_samples *samples, llmperf_error *error)
+void plot_samples_close(plot_samples *s)
 {
-    int64_t bad = 0;
-    const llmperf_samples_options options = {.visit = bad_row, .context = &bad};
-    const char *cursor = files, *word;
-    size_t length;
-    llmperf_status status = LLMPERF_OK;
-    while (status == LLMPERF_OK && option_words_next(&cursor, &word, &length)) {
-        char path[LLMPERF_PATH_MAX];
-        if (length >= sizeof path)
-            return llmperf_fail(error, LLMPERF_E_IO, "a file name is too long");
-        memcpy(path, word, length);
-        path[length] = '\0';
-        status = llmperf_samples_read(samples, path, &options, error);
-    }
-    if (status == LLMPERF_OK && bad > BAD_ROWS_SHOWN)
-        fprintf(stderr, "llmperf: ... and %lld more bad rows, left out\n",
-                (long long)(bad - BAD_ROWS_SHOWN));
-    return status;
+    llmperf_samples_free(&s->samples);
+    words_free(&s->files);
+    words_free(&s->map);
+    words_free(&s->library);
+    words_free(&s->dtype);
+    words_free(&s->op);
 }
 
 llmperf_status plot_samples_residuals(const llmperf_samples *samples,
@@ -47,7 +55,8 @@ llmperf_status plot_samples_residuals(const llmperf_samples *samples,
         snprintf(plot->title, sizeof plot->title, "Measured over predicted on %s",
                  filter->hw->name);
         snprintf(plot->subtitle, sizeof plot->subtitle,
-                 "each sample against its size; %s%s%s; blue within the %d %% interval",
+                 "each sample against its size; %s%s%s; error: mean of |predicted / measured - 1|, "
+                 "inside: the %d %% interval",
                  filter->calib ? "calibration " : "no calibration: predictions are the roofline",
                  filter->calib ? filter->calib->name : "",
                  filter->calib && filter->calib->borrowed > 0 ? ", borrowed" : "",

@@ -4,9 +4,23 @@
 #define LLMPERF_CLI_PLOT_SAMPLES_H
 
 #include "llmperf/chart.h"
+#include "sample_files.h"
 
-/* Reads sample files, a list with commas. Bad rows are reported on stderr and left out. */
-llmperf_status plot_samples_read(const char *files, llmperf_samples *samples, llmperf_error *error);
+/* As given on the command line: lists with commas; NULL = not given. */
+typedef struct plot_selection {
+    const char *files, *map, *library, *dtype, *op;
+} plot_selection;
+
+typedef struct plot_samples {
+    words files, map, library, dtype, op;
+    llmperf_samples samples;
+    llmperf_sample_filter filter; /* points into the words */
+} plot_samples;
+
+/* Reads the files and what chooses among their rows. plot_samples_close() also after a failure. */
+llmperf_status plot_samples_open(const plot_selection *selection, plot_samples *ret,
+                                 llmperf_error *error);
+void plot_samples_close(plot_samples *s);
 
 /* Measured over predicted, of every sample that the filter passes. */
 llmperf_status plot_samples_residuals(const llmperf_samples *samples,

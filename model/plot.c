@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void llmperf_plot_free(llmperf_plot *plot)
 {
@@ -84,7 +85,19 @@ char *plot_basis(const llmperf_calib *calib, llmperf_estimate_kind kind, const c
     return buffer;
 }
 
+char *plot_devices(const llmperf_workload *w, char *buffer, size_t size)
+{
+    snprintf(buffer, size, w->tp > 1 ? ", one of %lld devices" : "", (long long)w->tp);
+    return buffer;
+}
+
 /* ---- legend --------------------------------------------------------------------------------------- */
+
+char *plot_legend_text(const char *name, const char *detail, char buffer[PLOT_LEGEND_TEXT])
+{
+    snprintf(buffer, PLOT_LEGEND_TEXT, "%s%s%s", name, detail[0] ? ": " : "", detail);
+    return buffer;
+}
 
 static plot_legend_entry *entry_of(plot_legend_entry *entries, int *count, const char *text)
 {
@@ -93,7 +106,7 @@ static plot_legend_entry *entry_of(plot_legend_entry *entries, int *count, const
             return &entries[i];
     if (*count == PLOT_LEGEND_MAX)
         return NULL;
-    entries[*count] = (plot_legend_entry){.text = text};
+    entries[*count] = (plot_legend_entry){.text = text, .detail = ""};
     return &entries[(*count)++];
 }
 
@@ -105,9 +118,13 @@ int plot_legend(const llmperf_plot *plot, plot_legend_entry *ret_entries)
             const llmperf_plot_series *series = &plot->panel[p].series[s];
             plot_legend_entry *entry =
                 series->name[0] ? entry_of(ret_entries, &count, series->name) : NULL;
+            if (entry && !entry->detail[0])
+                entry->detail = series->detail;
             if (entry && (series->draw & LLMPERF_DRAW_LINE) && !entry->line)
                 entry->line = series;
-            if (entry && (series->draw & LLMPERF_DRAW_MARKERS) && !entry->markers)
+            /* a line of one point shows as a marker */
+            bool alone = (series->draw & LLMPERF_DRAW_LINE) && series->count == 1;
+            if (entry && (series->draw & LLMPERF_DRAW_MARKERS || alone) && !entry->markers)
                 entry->markers = series;
             entry = series->band[0] ? entry_of(ret_entries, &count, series->band) : NULL;
             if (entry && !entry->band)
@@ -129,7 +146,7 @@ const char *llmperf_plot_format_of_suffix(const char *path)
     static const char *const suffixes[] = {".txt", ".svg", ".png", ".csv", ".json"};
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
-        if (strcmp(dot, suffixes[i]) == 0)
+        if (strcasecmp(dot, suffixes[i]) == 0)
             return llmperf_plot_formats()[i];
     return NULL;
 }

@@ -51,6 +51,9 @@ char *plot_coordinate(double value, char *buffer);
 char *plot_basis(const llmperf_calib *calib, llmperf_estimate_kind kind, const char *none,
                  char *buffer, size_t size);
 
+/* ", one of 4 devices", or nothing where there is one. Returns buffer. */
+char *plot_devices(const llmperf_workload *workload, char *buffer, size_t size);
+
 /* ---- text -------------------------------------------------------------------------------------- */
 
 /* Width of a UTF-8 text in a sans-serif font of `size`, on the wide side. */
@@ -59,8 +62,8 @@ double plot_text_width(const char *text, double size);
 /* Font size, at most `size`, at which a text fits `width`. */
 double plot_fit(const char *text, double size, double width);
 
-/* Length in bytes of the first line of `text` that fits `width`: broken at a blank where there is
- * one, at least one character. */
+/* Length in bytes of the first line of `text` that fits `width`: broken at a blank or behind
+ * a hyphen where there is one, at least one character. */
 size_t plot_wrap(const char *text, double size, double width);
 
 /* ---- legend ------------------------------------------------------------------------------------- */
@@ -68,12 +71,16 @@ size_t plot_wrap(const char *text, double size, double width);
 /* One entry a series name, in the order of appearance over all panels; its line and its markers
  * may come from two series. */
 typedef struct plot_legend_entry {
-    const char *text;
+    const char *text, *detail;                        /* detail: "" = none */
     const llmperf_plot_series *line, *markers, *band; /* NULL = none */
 } plot_legend_entry;
 
 enum { PLOT_LEGEND_MAX = 2 * LLMPERF_PLOT_SERIES_MAX };
 int plot_legend(const llmperf_plot *plot, plot_legend_entry *ret_entries);
+
+/* The text of an entry or series, "name: detail". Returns buffer. */
+enum { PLOT_LEGEND_TEXT = 2 * LLMPERF_PLOT_TEXT_MAX + 4 };
+char *plot_legend_text(const char *name, const char *detail, char buffer[PLOT_LEGEND_TEXT]);
 
 /* ---- labels that do not overlap (plot_place.c) ---------------------------------------------------- */
 
@@ -101,6 +108,9 @@ typedef struct plot_obstacles {
     const plot_segment *segment;
     int segment_count;
 } plot_obstacles;
+
+/* Does a segment pass through a box? */
+bool plot_crosses(const plot_segment *segment, const plot_box *box);
 
 /* Places at most PLOT_LABELS_MAX labels, the first with most choice, each beside its point or, where
  * that is crowded, farther off; in another order where that finds room for more. */

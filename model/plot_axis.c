@@ -273,12 +273,60 @@ static void linear_ticks(ticker *t, int labels)
         add_tick(t, (double)(first + i) * step, true);
 }
 
-/* How many ticks of a decade (1; 1 2 5; all) may be labelled. */
-static int labelled_steps(int decades, int labels)
+/* Which steps of a decade are labelled: sparse to dense; tenths, 0 ends each. */
+static const uint8_t STEPS[][10] = {
+    {10}, {10, 20, 50}, {10, 15, 20, 30, 50, 70}, {10, 20, 30, 40, 50, 60, 70, 80, 90}};
+
+enum { STEPS_SPARSE, STEPS_125, STEPS_COUNT = sizeof STEPS / sizeof *STEPS };
+
+/* How many labels a set of steps gives in a range, and the widest gap between two (log10). */
+static int count_steps(const plot_range *r, const uint8_t *steps, int first, int last,
+                       double *ret_gap)
 {
-    if (3 * decades <= labels)
-        return 3;
-    return 1;
+    double before = 0;
+    int count = 0;
+    *ret_gap = 0;
+    for (int d = first; d <= last; d++)
+        for (int i = 0; i < 10 && steps[i]; i++) {
+            double value = steps[i] / 10.0 * power_of_ten(d);
+            if (!is_inside(r, value))
+                continue;
+            *ret_gap = count ? fmax(*ret_gap, log10(value / before)) : 0;
+            before = value;
+            count++;
+        }
+    return count;
+}
+
+/* The decades where they are enough, 1 2 5 where that fits and says enough, else the steps that lie
+ * most evenly, else the decades. */
+static const uint8_t *choose_steps(const plot_range *r, int first, int last, int labels)
+{
+    enum { ENOUGH = 4, DECADES_ENOUGH = 6 };
+    double gap, least_gap = INFINITY;
+    if (count_steps(r, STEPS[STEPS_SPARSE], first, last, &gap) >= DECADES_ENOUGH)
+        return STEPS[STEPS_SPARSE];
+    const uint8_t *best = STEPS[STEPS_SPARSE];
+    for (int i = STEPS_125; i < STEPS_COUNT; i++) {
+        int count = count_steps(r, STEPS[i], first, last, &gap);
+        if (count < 2 || count > labels)
+            continue;
+        if (i == STEPS_125 && count >= ENOUGH)
+            return STEPS[i];
+        if (gap < least_gap - 1e-9) {
+            least_gap = gap;
+            best = STEPS[i];
+        }
+    }
+    return best;
+}
+
+static bool is_step(const uint8_t *steps, int tenths)
+{
+    for (int i = 0; i < 10 && steps[i]; i++)
+        if (steps[i] == tenths)
+            return true;
+    return false;
 }
 
 static void decade_ticks(ticker *t, int labels)
@@ -286,23 +334,24 @@ static void decade_ticks(ticker *t, int labels)
     const plot_range *r = t->range;
     int first = (int)floor(log10(r->least) + 1e-9), last = (int)floor(log10(r->most) + 1e-9);
     int decades = last - first + 1;
-    int steps = labelled_steps(decades, labels);
+    const uint8_t *steps = choose_steps(r, first, last, labels);
     int stride = (decades + labels - 1) / labels;
-    for (int d = first; d <= last; d++) {
-        for (int m = 1; m < 10; m++) {
-            bool one = m == 1 && d % stride == 0;
-            bool five = steps == 3 && (m == 2 || m == 5);
-            if (m > 1 && decades > 6 && !five) /* too dense to tell apart */
+    for (int d = first; d <= last; d++)
+        for (int tenths = 10; tenths < 100; tenths += 5) {
+            bool labelled = is_step(steps, tenths) && (tenths > 10 || d % stride == 0);
+            /* unlabelled: whole steps, where they can be told apart */
+            bool told_apart = tenths == 10 ? decades <= 30 : tenths % 10 == 0 && decades <= 6;
+            if (!labelled && !told_apart)
                 continue;
-            add_tick(t, m * power_of_ten(d), one || five);
+            add_tick(t, tenths / 10.0 * power_of_ten(d), labelled);
         }
-    }
 }
 
+/* Of counts: from 1 on. */
 static void octave_ticks(ticker *t, int labels)
 {
     const plot_range *r = t->range;
-    int first = (int)ceil(log2(r->least) - 1e-9), last = (int)floor(log2(r->most) + 1e-9);
+    int first = (int)fmax(0, ceil(log2(r->least) - 1e-9)), last = (int)floor(log2(r->most) + 1e-9);
     int stride = (last - first + labels) / labels;
     for (int e = first; e <= last && e - first < PLOT_TICKS_MAX; e++)
         add_tick(t, ldexp(1, e), (e - first) % (stride > 0 ? stride : 1) == 0);
@@ -388,14 +437,16 @@ double plot_text_width(const char *text, double size)
 
 size_t plot_wrap(const char *text, double size, double width)
 {
-    size_t at = 0, blank = 0;
+    size_t at = 0, rest = 0; /* where a line may end */
     double used = 0;
     for (size_t length; text[at]; at += length) {
         if (text[at] == ' ')
-            blank = at;
+            rest = at;
         used += size * advance(code_at(text + at, &length));
-        if (used > width && at > 0) /* at the last blank, else within the word */
-            return blank > 0 ? blank : at;
+        if (used > width && at > 0) /* at the last blank or hyphen, else within the word */
+            return rest > 0 ? rest : at;
+        if (text[at] == '-')
+            rest = at + 1;
     }
     return at;
 }

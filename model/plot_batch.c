@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Throughput and latency against batch, with the limits that a planner asks about. */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #include "internal.h"
 #include "plot.h"
 
-enum { BATCH_MOST = 65536 };
+enum { BATCH_MOST = 65536, HAND_MOST = 32 };
 
 /* The smallest power of two from 64 to BATCH_MOST beyond both limits, where they are in reach. */
 static int64_t last_batch(const llmperf_prediction *p)
@@ -59,10 +60,12 @@ static llmperf_status add_curve(const llmperf_case *c, const int64_t *batches, i
     return status;
 }
 
+/* `markers`: on the batches, where they were chosen by hand. */
 static llmperf_status add_curves(const llmperf_case *c, const int64_t *batches, int count,
-                                 llmperf_plot *plot, llmperf_error *error)
+                                 bool markers, llmperf_plot *plot, llmperf_error *error)
 {
-    llmperf_plot_series style = {.draw = LLMPERF_DRAW_LINE | LLMPERF_DRAW_BAND};
+    llmperf_plot_series style = {.draw = LLMPERF_DRAW_LINE | LLMPERF_DRAW_BAND |
+                                         (markers ? LLMPERF_DRAW_MARKERS : 0)};
     if (llmperf_case_estimate_kind(c) == LLMPERF_ESTIMATE_BOUND) {
         snprintf(style.name, sizeof style.name, "at best: the roofline");
         snprintf(style.band, sizeof style.band, "95 %% of published runs within");
@@ -106,8 +109,8 @@ static void mark_crossing(const llmperf_crossing *crossing, const char *what, co
                           int color, llmperf_plot *plot, int64_t most)
 {
     if (!crossing->exists) {
-        llmperf_note(&plot->notes, "%s never turns compute-bound (%s): %s", what, basis,
-                     crossing->why);
+        llmperf_note(&plot->notes, "%c%s never turns compute-bound (%s): %s",
+                     toupper((unsigned char)what[0]), what + 1, basis, crossing->why);
         return;
     }
     llmperf_plot_mark mark = {.value = (double)crossing->batch,
@@ -166,6 +169,7 @@ llmperf_status llmperf_plot_batch(const llmperf_case *c, const int64_t *batches,
     llmperf_status status = llmperf_predict(c, &p, error);
     if (status != LLMPERF_OK)
         return status;
+    const bool by_hand = batch_count > 0 && batch_count <= HAND_MOST;
     if (batch_count == 0) {
         batch_count = plot_octaves(last_batch(&p), chosen);
         batches = chosen;
@@ -185,7 +189,7 @@ llmperf_status llmperf_plot_batch(const llmperf_case *c, const int64_t *batches,
                                   .scale = LLMPERF_SCALE_LOG};
     describe(c, ret_plot);
     llmperf_not_modelled(c, &ret_plot->not_modelled);
-    status = add_curves(c, batches, batch_count, ret_plot, error);
+    status = add_curves(c, batches, batch_count, by_hand, ret_plot, error);
     int64_t most = 0;
     for (int i = 0; i < batch_count; i++)
         most = batches[i] > most ? batches[i] : most;

@@ -10,7 +10,10 @@
 #include "internal.h"
 #include "plot.h"
 
-enum { TOKENS_MOST = 16384 }; /* of a dense layer, where none are asked for */
+enum {
+    TOKENS_MOST = 16384, /* of a dense layer, where none are asked for */
+    COLORS = 8,
+};
 
 void llmperf_curves_free(llmperf_curves *curves)
 {
@@ -96,11 +99,12 @@ llmperf_status llmperf_curves_dense(const llmperf_case *c, const int64_t *tokens
     llmperf_crossings crossings;
     llmperf_status status = LLMPERF_OK;
     int64_t chosen[PLOT_OCTAVES_MAX];
+    char devices[48];
     llmperf_crossings_of(c, c->calib, &crossings);
     snprintf(curves->what, sizeof curves->what, "Dense layers of %s", c->model->name);
     snprintf(curves->shape, sizeof curves->shape, "%s weights%s",
              llmperf_dtype_name(c->workload.weight_dtype),
-             c->workload.tp > 1 ? ", one device of the group" : "");
+             plot_devices(&c->workload, devices, sizeof devices));
     if (token_count == 0) {
         token_count = plot_octaves(TOKENS_MOST, chosen);
         tokens = chosen;
@@ -190,10 +194,11 @@ static bool is_core(const llmperf_op *op, const void *wanted)
 static void describe_attention(const llmperf_case *c, const llmperf_op *op, llmperf_curves *curves)
 {
     bool fused = op->id == LLMPERF_OP_ATTN_CORE;
+    char devices[48];
     snprintf(curves->what, sizeof curves->what, "Attention of one layer of %s", c->model->name);
     snprintf(curves->shape, sizeof curves->shape, "%s, %.0f heads, %.0f KV heads of %.0f%s",
              fused ? "fused core" : "product of queries and keys", op->heads, op->kv_heads,
-             op->head_dim, c->workload.tp > 1 ? ", one device of the group" : "");
+             op->head_dim, plot_devices(&c->workload, devices, sizeof devices));
 }
 
 static llmperf_status add_attention(const llmperf_case *c, int64_t prompt, bool decode,
@@ -264,22 +269,23 @@ static panel_pair add_pair(llmperf_plot *plot, const char *name, const char *tit
 
 static llmperf_status add_item(const panel_pair *pair, llmperf_plot_series *rates,
                                llmperf_plot_series *times, const llmperf_curve_item *item,
-                               const char *label, llmperf_error *error)
+                               const char *label, int color, llmperf_error *error)
 {
     double time_s = item->time_s > 0
                         ? item->time_s
                         : llmperf_time_op(&item->op, pair->hw, pair->calib, NULL, NULL);
     double x = pair->over_batch ? item->batch : item->op.flop;
-    llmperf_plot_point rate = {.x = x, .y = item->op.flop / time_s};
-    llmperf_plot_point time = {.x = x, .y = time_s};
+    llmperf_plot_point rate = {.x = x, .y = item->op.flop / time_s, .color = (uint8_t)color};
+    llmperf_plot_point time = {.x = x, .y = time_s, .color = (uint8_t)color};
     snprintf(rate.label, sizeof rate.label, "%s", label);
     snprintf(time.label, sizeof time.label, "%s", label);
     llmperf_status status = llmperf_plot_add_point(pair->rate, rates, &rate, error);
     return status == LLMPERF_OK ? llmperf_plot_add_point(pair->time, times, &time, error) : status;
 }
 
-/* Colour by name, so that what was measured looks like what was predicted. */
-static int color_of_curve(const llmperf_curves *curves, int at)
+/* By name, so that what was measured looks like what was predicted: the eight colours, then the
+ * same again with dashed and with dotted lines. */
+static int style_of_curve(const llmperf_curves *curves, int at)
 {
     int color = 0;
     for (int i = 0; i < at; i++) {
@@ -305,29 +311,32 @@ static llmperf_status add_curve(const panel_pair *pair, const llmperf_curves *cu
                                 llmperf_error *error)
 {
     const llmperf_curve *curve = &curves->curve[at];
-    unsigned draw = curve->measured ? LLMPERF_DRAW_MARKERS : LLMPERF_DRAW_LINE;
+    static const unsigned dashes[] = {0, LLMPERF_DRAW_DASHED, LLMPERF_DRAW_DOTTED};
+    const int style = style_of_curve(curves, at);
+    unsigned draw =
+        curve->measured ? LLMPERF_DRAW_MARKERS : LLMPERF_DRAW_LINE | dashes[style / COLORS % 3];
     llmperf_plot_series *rates = llmperf_plot_add_series(pair->rate, curve->name, draw);
     llmperf_plot_series *times = llmperf_plot_add_series(pair->time, curve->name, draw);
     llmperf_status status = LLMPERF_OK;
-    int color = color_of_curve(curves, at);
     if (!rates || !times)
         return status;
-    rates->color = times->color = (uint8_t)(color % 8);
-    rates->marker = times->marker = (uint8_t)(color % LLMPERF_MARKER_COUNT);
+    rates->color = times->color = (uint8_t)(style % COLORS);
+    rates->marker = times->marker = (uint8_t)(style % LLMPERF_MARKER_COUNT);
     double last = 0;
     for (int i = 0; i < curve->count && status == LLMPERF_OK; i++) {
         const llmperf_curve_item *item = &curve->item[i];
         /* the line passes through its knee */
         if (shows_knee(curve) && last < curve->knee.op.flop && curve->knee.op.flop < item->op.flop)
-            status = add_item(pair, rates, times, &curve->knee, "", error);
+            status = add_item(pair, rates, times, &curve->knee, "", 0, error);
         if (status == LLMPERF_OK)
-            status = add_item(pair, rates, times, item, "", error);
+            status = add_item(pair, rates, times, item, "", 0, error);
         last = item->op.flop;
     }
     return status;
 }
 
-/* The points from which on compute takes at least as long as memory, labelled by their tokens. */
+/* The points from which on compute takes at least as long as memory, labelled by their tokens, in
+ * the colours of their curves. */
 static llmperf_status add_knees(const panel_pair *pair, const llmperf_curves *curves,
                                 llmperf_error *error)
 {
@@ -346,7 +355,8 @@ static llmperf_status add_knees(const panel_pair *pair, const llmperf_curves *cu
         if (!shows_knee(curve))
             continue;
         snprintf(label, sizeof label, "%lld", (long long)llround(curve->knee.batch));
-        status = add_item(pair, rates, times, &curve->knee, label, error);
+        status = add_item(pair, rates, times, &curve->knee, label,
+                          1 + style_of_curve(curves, i) % COLORS, error);
     }
     return status;
 }
@@ -368,6 +378,8 @@ static void describe(const llmperf_hw *hw, const llmperf_calib *calib, const llm
     llmperf_estimate_kind kind = !calib                ? LLMPERF_ESTIMATE_BOUND
                                  : calib->borrowed > 0 ? LLMPERF_ESTIMATE_BORROWED
                                                        : LLMPERF_ESTIMATE_CALIBRATED;
+    for (int i = 0; i < curves->notes.count; i++)
+        llmperf_note(&plot->notes, "%s", curves->notes.text[i]);
     snprintf(plot->title, sizeof plot->title, "%s on %s", curves->what, hw->name);
     snprintf(plot->subtitle, sizeof plot->subtitle, "%s%s%s%s", curves->shape,
              curves->shape[0] ? "; " : "",

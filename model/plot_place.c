@@ -31,7 +31,7 @@ static bool clip(double delta, double distance, double *t0, double *t1)
     return *t0 <= *t1;
 }
 
-static bool crosses(const plot_segment *s, const plot_box *box)
+bool plot_crosses(const plot_segment *s, const plot_box *box)
 {
     double dx = s->x2 - s->x1, dy = s->y2 - s->y1, t0 = 0, t1 = 1;
     return clip(-dx, s->x1 - box->x, &t0, &t1) && clip(dx, box->x + box->width - s->x1, &t0, &t1) &&
@@ -69,8 +69,8 @@ static bool are_apart(const plot_label *a, const plot_label *b)
     const double gap = 2;
     const plot_segment of_a = leader(a), of_b = leader(b);
     const plot_box around_a = grown(&a->box, gap), around_b = grown(&b->box, gap);
-    return !overlap(&a->box, &b->box) && !crosses(&of_b, &around_a) && !crosses(&of_a, &around_b) &&
-           !intersect(&of_a, &of_b);
+    return !overlap(&a->box, &b->box) && !plot_crosses(&of_b, &around_a) &&
+           !plot_crosses(&of_a, &around_b) && !intersect(&of_a, &of_b);
 }
 
 /* Is the box of label[at] free, given that label[first[0 .. count)] stand where they are? */
@@ -84,7 +84,7 @@ static bool is_free(const plot_label *labels, int at, const int *first, int coun
         if (overlap(box, &o->box[i]))
             return false;
     for (int i = 0; i < o->segment_count; i++)
-        if (crosses(&o->segment[i], box))
+        if (plot_crosses(&o->segment[i], box))
             return false;
     for (int i = 0; i < count; i++)
         if (labels[first[i]].placed && !are_apart(&labels[at], &labels[first[i]]))

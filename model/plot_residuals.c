@@ -71,7 +71,7 @@ static llmperf_status add_points(const llmperf_comparison *comparison, const gro
                                  llmperf_plot_panel *panel, llmperf_error *error)
 {
     llmperf_plot_series *inside =
-        llmperf_plot_add_series(panel, "within the interval", LLMPERF_DRAW_MARKERS);
+        llmperf_plot_add_series(panel, "inside the interval", LLMPERF_DRAW_MARKERS);
     llmperf_plot_series *outside = llmperf_plot_add_series(panel, "outside", LLMPERF_DRAW_MARKERS);
     llmperf_status status = LLMPERF_OK;
     outside->color = 1;
@@ -96,8 +96,9 @@ static llmperf_status add_group(const llmperf_comparison *comparison, const grou
     llmperf_status status = llmperf_compare_summarise(comparison, g->name, &summary, error);
     if (status != LLMPERF_OK)
         return status;
-    snprintf(panel->title, sizeof panel->title, "%.40s: %d, off by %.1f %%, %.0f %% within",
-             g->name, g->count, 100 * summary.mape_frac, 100 * summary.coverage_frac);
+    snprintf(panel->title, sizeof panel->title, "%.40s: %d sample%s, error %.1f %%, %.0f %% inside",
+             g->name, g->count, g->count == 1 ? "" : "s", 100 * summary.mape_frac,
+             100 * summary.coverage_frac);
     panel->x = (llmperf_plot_axis){.field = "roofline_s",
                                    .title = "size: time at the roofline",
                                    .unit = "s",
@@ -109,6 +110,21 @@ static llmperf_status add_group(const llmperf_comparison *comparison, const grou
     status = set_ratio_axis(comparison, g, &panel->y, error);
     llmperf_plot_add_mark(panel, &(llmperf_plot_mark){.on_y = true, .value = 1, .color = 6});
     return status == LLMPERF_OK ? add_points(comparison, g, panel, error) : status;
+}
+
+/* Points that lie beyond the y axis of their panel. */
+static int count_beyond(const llmperf_plot *plot)
+{
+    int count = 0;
+    for (int p = 0; p < plot->panel_count; p++) {
+        const llmperf_plot_panel *panel = &plot->panel[p];
+        for (int s = 0; s < panel->series_count; s++)
+            for (int i = 0; i < panel->series[s].count; i++) {
+                double y = panel->series[s].point[i].y;
+                count += y < panel->y.least || y > panel->y.most;
+            }
+    }
+    return count;
 }
 
 llmperf_status llmperf_plot_residuals(const llmperf_comparison *comparison, llmperf_plot *ret_plot,
@@ -127,8 +143,10 @@ llmperf_status llmperf_plot_residuals(const llmperf_comparison *comparison, llmp
                      all - count == 1 ? " is" : "s are");
     for (int i = 0; i < comparison->notes.count; i++)
         llmperf_note(&ret_plot->notes, "%s", comparison->notes.text[i]);
-    llmperf_note(&ret_plot->notes, "The outermost %d %% of the ratios stand at the frame",
-                 (int)(100 * BEYOND));
+    int beyond = count_beyond(ret_plot);
+    if (beyond > 0)
+        llmperf_note(&ret_plot->notes, "%d ratio%s beyond the axes; %s at the frame", beyond,
+                     beyond == 1 ? " lies" : "s lie", beyond == 1 ? "it stands" : "they stand");
     if (status != LLMPERF_OK)
         llmperf_plot_free(ret_plot);
     return status;

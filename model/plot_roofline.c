@@ -12,7 +12,7 @@ static const double LEAST_SHARE = 0.01; /* of its step's time, to be drawn */
 /* Launches of one operator in a step, or in several, summed. */
 typedef struct op_sum {
     double flop, bytes, time_s, compute_s, memory_s;
-    bool dense;
+    bool dense, fitted;
     uint8_t dtype;
 } op_sum;
 
@@ -45,6 +45,9 @@ static void add_step(const llmperf_segment *segments, int segment_count, double 
         one->compute_s += launches * terms[i].compute_s;
         one->memory_s += launches * terms[i].memory_s;
         one->dense = ops[i].group == LLMPERF_GROUP_DENSE;
+        one->fitted = sum->c->calib &&
+                      llmperf_calib_find(sum->c->calib, &ops[i], (llmperf_regime)ops[i].regime) !=
+                          LLMPERF_CALIB_NO_ENTRY;
         one->dtype = ops[i].dtype;
         sum->time_s += launches * terms[i].time_s;
     }
@@ -111,28 +114,32 @@ static int roof_dtypes(const llmperf_hw *hw, const step_sum *const *sums, int co
 
 typedef struct roof {
     double peak, bandwidth;
-    const char *name, *dtype, *note; /* legend, "" = none; label of the flat part */
-    bool slope;                      /* draw the slope too; else the flat part alone */
-    bool dashed;
+    const char *name, *detail; /* legend */
+    const char *dtype;         /* in the label of the flat part */
+    bool slope;                /* draw the slope too; else the flat part alone */
+    bool achieved;             /* dashed, and its numbers in the legend alone */
 } roof;
 
 static llmperf_status add_roof(llmperf_plot_panel *panel, const roof *r, llmperf_error *error)
 {
     char number[PLOT_NUMBER_MAX];
-    unsigned draw = LLMPERF_DRAW_LINE | (r->dashed ? LLMPERF_DRAW_DASHED : 0);
+    unsigned draw = LLMPERF_DRAW_LINE | (r->achieved ? LLMPERF_DRAW_DASHED : 0);
     llmperf_plot_series *series = llmperf_plot_add_series(panel, r->name, draw);
     if (!series)
         return LLMPERF_OK;
-    series->color = r->dashed ? 2 : 6;
+    series->color = r->achieved ? 2 : 6;
+    snprintf(series->detail, sizeof series->detail, "%s", r->detail);
     double ridge = r->peak / r->bandwidth;
     /* from where the slope enters the panel */
     double least = fmax(panel->x.least, panel->y.least / r->bandwidth);
     llmperf_plot_point slope = {.x = least, .y = least * r->bandwidth};
     llmperf_plot_point corner = {.x = ridge, .y = r->peak};
     llmperf_plot_point flat = {.x = panel->x.most, .y = r->peak};
-    snprintf(slope.label, sizeof slope.label, "%s", plot_number(r->bandwidth, "B/s", number));
-    snprintf(flat.label, sizeof flat.label, "%s %s%s", r->dtype,
-             plot_number(r->peak, "FLOP/s", number), r->note);
+    if (!r->achieved) {
+        snprintf(slope.label, sizeof slope.label, "%s", plot_number(r->bandwidth, "B/s", number));
+        snprintf(flat.label, sizeof flat.label, "%s %s", r->dtype,
+                 plot_number(r->peak, "FLOP/s", number));
+    }
     llmperf_status status = LLMPERF_OK;
     if (r->slope)
         status = llmperf_plot_add_point(panel, series, &slope, error);
@@ -141,15 +148,34 @@ static llmperf_status add_roof(llmperf_plot_panel *panel, const roof *r, llmperf
     return status == LLMPERF_OK ? llmperf_plot_add_point(panel, series, &flat, error) : status;
 }
 
+/* Appends "bf16 989 TFLOP/s, " or, with dtype NULL, "3.35 TB/s". */
+static void add_detail(char detail[LLMPERF_PLOT_TEXT_MAX], const char *dtype, double rate)
+{
+    char number[PLOT_NUMBER_MAX];
+    size_t used = strlen(detail);
+    snprintf(detail + used, LLMPERF_PLOT_TEXT_MAX - used, "%s%s%s%s", dtype ? dtype : "",
+             dtype ? " " : "", plot_number(rate, dtype ? "FLOP/s" : "B/s", number),
+             dtype ? ", " : "");
+}
+
 static llmperf_status add_datasheet(const llmperf_hw *hw, llmperf_plot_panel *panel,
                                     const uint8_t *dtypes, int count, llmperf_error *error)
 {
     llmperf_status status = LLMPERF_OK;
+    char detail[LLMPERF_PLOT_TEXT_MAX] = "";
+    for (int i = 0; i < count; i++)
+        add_detail(detail, llmperf_dtype_name((llmperf_dtype)dtypes[i]),
+                   hw->peak_flop_per_s[dtypes[i]]);
+    add_detail(detail, NULL, hw->mem_bytes_per_s);
     for (int i = 0; i < count && status == LLMPERF_OK; i++) {
         double peak = hw->peak_flop_per_s[dtypes[i]];
         const char *dtype = llmperf_dtype_name((llmperf_dtype)dtypes[i]);
-        const roof r = {peak, hw->mem_bytes_per_s, "roof: peaks of the part", dtype, "", i == 0,
-                        false};
+        const roof r = {.peak = peak,
+                        .bandwidth = hw->mem_bytes_per_s,
+                        .name = "roof: peaks of the part",
+                        .detail = detail,
+                        .dtype = dtype,
+                        .slope = i == 0};
         llmperf_plot_mark mark = {.value = peak / hw->mem_bytes_per_s, .color = 6};
         char number[PLOT_NUMBER_MAX];
         snprintf(mark.text, sizeof mark.text, "%s ridge point %s", dtype,
@@ -160,30 +186,33 @@ static llmperf_status add_datasheet(const llmperf_hw *hw, llmperf_plot_panel *pa
     return status;
 }
 
-/* What the dense layers reach under a calibration: compute in prefill, bandwidth in decode. */
-static llmperf_status add_achieved(const step_sum *decode, const step_sum *prefill,
+/*
+ * What a calibration allows dense layers at most: the largest FLOP / compute term and bytes /
+ * memory term of those that are drawn and have a fit, so that each of them lies under this roof.
+ */
+static llmperf_status add_achieved(const step_sum *const *sums, int count,
                                    llmperf_plot_panel *panel, uint8_t dtype, llmperf_error *error)
 {
-    op_sum computed = {0}, moved = {0};
-    for (int id = 0; id < LLMPERF_OP_COUNT; id++) {
-        if (prefill->op[id].dense && prefill->op[id].dtype == dtype) {
-            computed.flop += prefill->op[id].flop;
-            computed.compute_s += prefill->op[id].compute_s;
+    double peak = 0, bandwidth = 0;
+    for (int s = 0; s < count; s++)
+        for (int id = 0; id < LLMPERF_OP_COUNT; id++) {
+            const op_sum *one = &sums[s]->op[id];
+            if (!one->dense || !one->fitted || one->dtype != dtype || !is_drawn(sums[s], id))
+                continue;
+            peak = one->compute_s > 0 ? fmax(peak, one->flop / one->compute_s) : peak;
+            bandwidth = one->memory_s > 0 ? fmax(bandwidth, one->bytes / one->memory_s) : bandwidth;
         }
-        if (decode->op[id].dense && decode->op[id].dtype == dtype) {
-            moved.bytes += decode->op[id].bytes;
-            moved.memory_s += decode->op[id].memory_s;
-        }
-    }
-    if (!(computed.compute_s > 0) || !(moved.memory_s > 0))
+    if (!(peak > 0) || !(bandwidth > 0))
         return LLMPERF_OK;
-    const roof r = {.peak = computed.flop / computed.compute_s,
-                    .bandwidth = moved.bytes / moved.memory_s,
-                    .name = "roof: what dense layers reach",
-                    .dtype = llmperf_dtype_name((llmperf_dtype)dtype),
-                    .note = "",
+    char detail[LLMPERF_PLOT_TEXT_MAX] = "";
+    add_detail(detail, llmperf_dtype_name((llmperf_dtype)dtype), peak);
+    add_detail(detail, NULL, bandwidth);
+    const roof r = {.peak = peak,
+                    .bandwidth = bandwidth,
+                    .name = "roof: what the calibration allows dense layers",
+                    .detail = detail,
                     .slope = true,
-                    .dashed = true};
+                    .achieved = true};
     return add_roof(panel, &r, error);
 }
 
@@ -218,7 +247,7 @@ static void set_ends(llmperf_plot_panel *panel, const llmperf_hw *hw, const step
 static void describe(const llmperf_case *c, const int64_t *batches, int count, llmperf_plot *plot)
 {
     const llmperf_workload *w = &c->workload;
-    char list[128] = "", basis[160];
+    char list[128] = "", basis[160], devices[48];
     for (int i = 0; i < count; i++) {
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%lld", i ? ", " : "", (long long)batches[i]);
@@ -227,7 +256,7 @@ static void describe(const llmperf_case *c, const int64_t *batches, int count, l
     snprintf(plot->subtitle, sizeof plot->subtitle,
              "decode of batch %s over %lld cached tokens, prefill of one prompt of %lld%s; %s",
              list, (long long)w->context, (long long)w->prompt,
-             w->tp > 1 ? ", one device of the group" : "",
+             plot_devices(w, devices, sizeof devices),
              plot_basis(c->calib, llmperf_case_estimate_kind(c), "every operator at its bound",
                         basis, sizeof basis));
     llmperf_note(&plot->notes,
@@ -250,7 +279,9 @@ static llmperf_status draw(const llmperf_case *c, const int64_t *batches,
                            const step_sum *const *sums, int count, llmperf_plot *plot,
                            llmperf_error *error)
 {
-    static const uint8_t colors[] = {0, 5, 3, 4};
+    static const uint8_t colors[] = {0, 4, 3, 5};
+    static const llmperf_plot_marker markers[] = {LLMPERF_MARKER_CIRCLE, LLMPERF_MARKER_TRIANGLE,
+                                                  LLMPERF_MARKER_DIAMOND, LLMPERF_MARKER_DOWN};
     uint8_t dtypes[LLMPERF_DTYPE_COUNT];
     int dtype_count = roof_dtypes(c->hw, sums, count, dtypes);
     if (dtype_count == 0)
@@ -269,11 +300,11 @@ static llmperf_status draw(const llmperf_case *c, const int64_t *batches,
     llmperf_status status = add_datasheet(c->hw, panel, dtypes, dtype_count, error);
     uint8_t main_dtype = (uint8_t)llmperf_case_compute_dtype(c);
     if (status == LLMPERF_OK && c->calib)
-        status = add_achieved(sums[0], sums[count - 1], panel, main_dtype, error);
+        status = add_achieved(sums, count, panel, main_dtype, error);
     for (int i = 0; i < count - 1 && status == LLMPERF_OK; i++) {
         char name[64];
         snprintf(name, sizeof name, "decode, batch %lld", (long long)batches[i]);
-        status = add_operators(panel, sums[i], name, colors[i], LLMPERF_MARKER_CIRCLE, error);
+        status = add_operators(panel, sums[i], name, colors[i], markers[i], error);
     }
     if (status == LLMPERF_OK)
         status = add_operators(panel, sums[count - 1], "prefill", 1, LLMPERF_MARKER_SQUARE, error);

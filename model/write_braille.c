@@ -22,7 +22,10 @@ enum {
 };
 
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-static const char GLYPHS[] = "*+ox#%@&"; /* of series, in ASCII */
+/* Of series, in ASCII: no letters, which stand on points, and none of the characters of axes. */
+static const char GLYPHS[] = "*+#@%&$=";
+
+enum { GLYPH_COUNT = sizeof GLYPHS - 1, KEY_DOTS = 1 /* a key: braille dots alone */ };
 
 typedef struct cell {
     uint8_t dots, color;
@@ -38,7 +41,7 @@ typedef struct canvas {
     int columns, rows;
     cell *cell;                        /* rows x columns */
     int letters;                       /* used so far */
-    char key[LLMPERF_PLOT_SERIES_MAX]; /* letter of a curve; 0 = none */
+    char key[LLMPERF_PLOT_SERIES_MAX]; /* letter or glyph of a curve, KEY_DOTS; 0 = none */
 } canvas;
 
 /* ---- characters --------------------------------------------------------------------------------------- */
@@ -66,6 +69,19 @@ static int width_of(const char *text)
     for (; *text; text++)
         width += ((unsigned char)*text & 0xc0) != 0x80;
     return width;
+}
+
+/* Cut or filled with blanks to `width` columns. */
+static void put_padded(FILE *out, const char *text, int width)
+{
+    int used = 0;
+    for (; *text; text++) {
+        used += ((unsigned char)*text & 0xc0) != 0x80;
+        if (used > width)
+            break;
+        fputc(*text, out);
+    }
+    fprintf(out, "%*s", used < width ? width - used : 0, "");
 }
 
 /* Wraps at `width`; the line that is open stands at column `start`, further ones begin at `indent`;
@@ -107,9 +123,12 @@ static void put_bold(FILE *out, const llmperf_plot_style *style, int width, cons
     fputs(style->color ? "\033[0m\n" : "\n", out);
 }
 
+/* The colours of pictures as the xterm palette has them: none too dark for a black ground or too
+ * light for a white one. */
 static const char *color_code(int color)
 {
-    static const char *const codes[] = {"34", "31", "32", "35", "33", "36", "1", "90"};
+    static const char *const codes[] = {"38;5;33",  "38;5;202", "38;5;35", "38;5;169",
+                                        "38;5;172", "38;5;38",  "1",       "38;5;244"};
     return codes[color % 8];
 }
 
@@ -149,6 +168,38 @@ static int dot_y(const canvas *c, double value)
     return (int)lround((1 - plot_at(&c->y, value)) * (4 * c->rows - 1));
 }
 
+/* Do letters stand on its points? */
+static bool is_labelled(const llmperf_plot_series *series)
+{
+    return (series->draw & LLMPERF_DRAW_NAMES) && series->count > 0 && series->count <= 64;
+}
+
+/* A series of the panel with the name of series `s`, drawn as `draw` says; -1 = none. */
+static int namesake(const canvas *c, int s, unsigned draw, int before)
+{
+    const llmperf_plot_panel *panel = c->panel;
+    for (int i = 0; i < before; i++)
+        if (i != s && panel->series[i].count > 0 && (panel->series[i].draw & draw) &&
+            strcmp(panel->series[i].name, panel->series[s].name) == 0)
+            return i;
+    return -1;
+}
+
+/* A curve whose measured points are a series of their own: letters on them tell whose it is. */
+static bool is_paired(const canvas *c, int s)
+{
+    return (c->panel->series[s].draw & LLMPERF_DRAW_LINE) && c->panel->series[s].name[0] &&
+           namesake(c, s, LLMPERF_DRAW_MARKERS, c->panel->series_count) >= 0;
+}
+
+/* In ASCII. */
+static char glyph_of(const canvas *c, int s)
+{
+    if (is_paired(c, s))
+        return '.';
+    return c->key[s] > KEY_DOTS ? c->key[s] : GLYPHS[s % GLYPH_COUNT];
+}
+
 static void put_dot(canvas *c, int x, int y, int series, bool edge)
 {
     static const uint8_t bits[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
@@ -157,7 +208,7 @@ static void put_dot(canvas *c, int x, int y, int series, bool edge)
         return;
     one->color = c->panel->series[series].color;
     if (c->style->ascii && (!one->over || one->over == '.'))
-        one->over = edge ? '.' : GLYPHS[series % 8];
+        one->over = edge ? '.' : glyph_of(c, series);
     one->dots |= bits[y % 4][x % 2];
 }
 
@@ -182,6 +233,9 @@ static double value_of(const llmperf_plot_point *point, edge which)
 static void put_curve(canvas *c, int series, edge which, int period)
 {
     const llmperf_plot_series *s = &c->panel->series[series];
+    if (s->count == 1)
+        put_dot(c, dot_x(c, s->point[0].x), dot_y(c, value_of(&s->point[0], which)), series,
+                which != EDGE_VALUE);
     for (int i = 0; i + 1 < s->count; i++)
         put_stroke(c, dot_x(c, s->point[i].x), dot_y(c, value_of(&s->point[i], which)),
                    dot_x(c, s->point[i + 1].x), dot_y(c, value_of(&s->point[i + 1], which)), series,
@@ -222,30 +276,75 @@ static char next_letter(canvas *c)
     return letter;
 }
 
-/* Do letters stand on its points? */
-static bool is_labelled(const llmperf_plot_series *series)
+/* Named series, of which a name counts once. */
+static int count_keys(const canvas *c)
 {
-    return (series->draw & LLMPERF_DRAW_NAMES) && series->count > 0 && series->count <= 64;
+    int count = 0;
+    for (int s = 0; s < c->panel->series_count; s++) {
+        const llmperf_plot_series *one = &c->panel->series[s];
+        count += one->name[0] && one->count > 0 && !is_labelled(one) && namesake(c, s, ~0u, s) < 0;
+    }
+    return count;
 }
 
-/* A curve's letter, in ASCII its glyph, on its end. */
+/* The key of a series that no namesake before it has got. Of markers without a line the first are
+ * dots, and others stand out from them. */
+static char new_key(canvas *c, int s, bool few, bool *dots_used)
+{
+    bool markers = !(c->panel->series[s].draw & LLMPERF_DRAW_LINE);
+    if (!c->style->ascii && markers && !*dots_used) {
+        *dots_used = true;
+        return KEY_DOTS;
+    }
+    bool paired = is_paired(c, s);
+    return !paired && few && (c->style->ascii || markers) ? GLYPHS[s % GLYPH_COUNT]
+                                                          : next_letter(c);
+}
+
+static void put_end_key(canvas *c, int s)
+{
+    const llmperf_plot_series *series = &c->panel->series[s];
+    const llmperf_plot_point *end = &series->point[series->count - 1];
+    cell *one = cell_at(c, dot_x(c, end->x) / 2, dot_y(c, end->y) / 4);
+    while (one && one->over && one > c->cell && (one - c->cell) % c->columns != 0)
+        one--; /* the letter of another curve stands there */
+    if (!one)
+        return;
+    one->over = c->key[s];
+    one->color = series->color;
+}
+
+/* Markers that are no dots: the key on every point. */
+static void put_point_keys(canvas *c, int s)
+{
+    const llmperf_plot_series *series = &c->panel->series[s];
+    for (int i = 0; i < series->count; i++) {
+        cell *one = cell_at(c, dot_x(c, series->point[i].x) / 2, dot_y(c, series->point[i].y) / 4);
+        if (!one)
+            continue;
+        one->over = c->key[s];
+        one->color = series->color;
+    }
+}
+
+/* Keys of series: a letter, in ASCII a glyph, on the end of a curve or on the points; series of one
+ * name share it. */
 static void put_keys(canvas *c)
 {
+    const bool few = count_keys(c) <= GLYPH_COUNT;
+    bool dots_used = false;
     for (int s = 0; s < c->panel->series_count; s++) {
         const llmperf_plot_series *series = &c->panel->series[s];
         if (!series->name[0] || series->count == 0 || is_labelled(series))
             continue;
-        c->key[s] = c->style->ascii ? GLYPHS[s % 8] : next_letter(c);
-        if (c->style->ascii || !(series->draw & LLMPERF_DRAW_LINE))
+        int before = namesake(c, s, ~0u, s);
+        c->key[s] = before >= 0 ? c->key[before] : new_key(c, s, few, &dots_used);
+        if (c->key[s] == KEY_DOTS)
             continue;
-        const llmperf_plot_point *end = &series->point[series->count - 1];
-        cell *one = cell_at(c, dot_x(c, end->x) / 2, dot_y(c, end->y) / 4);
-        while (one && one->over && one > c->cell && (one - c->cell) % c->columns != 0)
-            one--; /* the letter of another curve stands there */
-        if (one) {
-            one->over = c->key[s];
-            one->color = series->color;
-        }
+        if (!(series->draw & LLMPERF_DRAW_LINE))
+            put_point_keys(c, s);
+        else if (!c->style->ascii && before < 0 && !is_paired(c, s))
+            put_end_key(c, s);
     }
 }
 
@@ -269,32 +368,49 @@ static void put_letters(canvas *c, int s, char letter[64])
         for (cell *end = c->cell + (row + 1) * c->columns - 1; one->over && one < end;)
             one++; /* another series' letter stands there */
         one->over = letter[i];
-        one->color = series->color;
+        one->color = series->point[i].color ? series->point[i].color - 1 : series->color;
     }
+}
+
+enum { NUMBER = 12, SHARE = 15, NAME_LEAST = 8, NAME_MOST = 36 };
+
+/* "1.48 us": units that stand on ticks stand in the table too. */
+static const char *table_number(double value, const llmperf_plot_axis *axis, char *buffer)
+{
+    return plot_number(value, plot_unit_on_ticks(axis->unit) ? axis->unit : "", buffer);
+}
+
+static const char *table_head(const llmperf_plot_axis *axis)
+{
+    return plot_unit_on_ticks(axis->unit) ? "time" : axis->unit[0] ? axis->unit : axis->field;
 }
 
 static void put_letter_table(const canvas *c, int s, const char letter[64], int width)
 {
-    enum { NUMBER = 12, SHARE = 12, NAME_LEAST = 8, NAME_MOST = 28 };
     const llmperf_plot_series *series = &c->panel->series[s];
+    const llmperf_plot_axis *x_axis = &c->panel->x, *y_axis = &c->panel->y;
     char x[PLOT_NUMBER_MAX], y[PLOT_NUMBER_MAX], name[TEXT_MAX];
     int room = width - 6 - 2 * NUMBER;
     bool shares = series->point[0].share > 0 && room - SHARE >= NAME_LEAST;
     room -= shares ? SHARE : 0;
     room = room > NAME_MOST ? NAME_MOST : room;
     clean(series->name, c->style->ascii, name);
-    fprintf(c->out, "\n    %-*.*s %*s %*s%s\n", room, room, name, NUMBER, c->panel->x.unit, NUMBER,
-            c->panel->y.unit, shares ? " of the step" : "");
+    fputs("\n    ", c->out);
+    put_padded(c->out, name, room);
+    fprintf(c->out, " %*.*s %*.*s%s\n", NUMBER, NUMBER, table_head(x_axis), NUMBER, NUMBER,
+            table_head(y_axis), shares ? "  share of step" : "");
     for (int i = 0; i < series->count; i++) {
         const llmperf_plot_point *p = &series->point[i];
         char key[2] = {letter[i], '\0'};
         fputs("  ", c->out);
-        put_colored(c, series->color, key);
+        put_colored(c, p->color ? p->color - 1 : series->color, key);
         clean(p->label, c->style->ascii, name);
-        fprintf(c->out, " %-*.*s %*s %*s", room, room, name, NUMBER, plot_number(p->x, "", x),
-                NUMBER, plot_number(p->y, "", y));
+        fputc(' ', c->out);
+        put_padded(c->out, name, room);
+        fprintf(c->out, " %*s %*s", NUMBER, table_number(p->x, x_axis, x), NUMBER,
+                table_number(p->y, y_axis, y));
         if (shares)
-            fprintf(c->out, " %9d %%", (int)lround(100 * p->share));
+            fprintf(c->out, " %12d %%", (int)lround(100 * p->share));
         fputc('\n', c->out);
     }
 }
@@ -393,16 +509,16 @@ static void put_x_axis(const canvas *c, int margin)
 
 static void put_key_lines(const canvas *c, int width)
 {
-    char text[2 * LLMPERF_PLOT_TEXT_MAX + 16];
+    char text[PLOT_LEGEND_TEXT + LLMPERF_PLOT_TEXT_MAX + 16], name[PLOT_LEGEND_TEXT];
     for (int s = 0; s < c->panel->series_count; s++) {
         const llmperf_plot_series *series = &c->panel->series[s];
         const char key[2] = {c->key[s], '\0'};
-        if (!c->key[s])
+        if (!c->key[s] || namesake(c, s, ~0u, s) >= 0)
             continue;
         fputs("  ", c->out);
-        put_colored(c, series->color, key);
-        snprintf(text, sizeof text, "%s%s%s", series->name, series->band[0] ? "; dotted: " : "",
-                 series->band);
+        put_colored(c, series->color, c->key[s] == KEY_DOTS ? "\xe2\xa0\xb6" : key);
+        snprintf(text, sizeof text, "%s%s%s", plot_legend_text(series->name, series->detail, name),
+                 series->band[0] ? "; dotted: " : "", series->band);
         put_wrapped(c->out, c->style, width, 3, 4, text);
         fputc('\n', c->out);
     }
@@ -434,7 +550,7 @@ static void draw_curves(canvas *c)
         }
         if (series->draw & LLMPERF_DRAW_LINE)
             put_curve(c, s, EDGE_VALUE, series->draw & LLMPERF_DRAW_DASHED ? 6 : 1);
-        if (series->draw & LLMPERF_DRAW_MARKERS)
+        if ((series->draw & LLMPERF_DRAW_MARKERS) && (c->style->ascii || c->key[s] <= KEY_DOTS))
             for (int i = 0; i < series->count; i++)
                 put_dot(c, dot_x(c, series->point[i].x), dot_y(c, series->point[i].y), s, false);
     }

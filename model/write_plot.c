@@ -27,6 +27,8 @@ static void put_series(sink *s, const llmperf_plot_panel *panel, const llmperf_p
     char name[64];
     sink_begin_object(s, NULL);
     sink_text(s, "name", series->name[0] ? series->name : NULL);
+    if (series->detail[0])
+        sink_text(s, "detail", series->detail);
     sink_text(s, "band", series->band[0] ? series->band : NULL);
     sink_begin_array(s, "points");
     for (int i = 0; i < series->count; i++) {

@@ -47,6 +47,8 @@ typedef struct svg {
     const llmperf_plot *plot;
     double width, height;
     double top, bottom; /* what title, legend and notes leave */
+    int nameless;       /* labels of points that find no room, known beforehand */
+    int unplaced;       /* the same, counted */
 } svg;
 
 /* A panel on the page. */
@@ -188,11 +190,27 @@ static void begin_markers(svg *s, const llmperf_plot_series *series, bool many)
             many ? "0.6" : "0.75", many ? "" : " stroke=\"#fff\" stroke-width=\"0.8\"");
 }
 
-/* `name` (NULL = none) is what a browser shows when the pointer is on it. */
-static void put_marker(svg *s, const llmperf_plot_series *series, double x, double y, double radius,
-                       const char *name)
+/* A diamond or a triangle, up to its path's end. */
+static void put_cornered(svg *s, llmperf_plot_marker marker, double x, double y, double r)
 {
-    double r = radius;
+    const double up = marker == LLMPERF_MARKER_DOWN ? -r : r;
+    fputs("<path d=\"", s->out);
+    put_point(s, 'M', x, y - 1.2 * up);
+    if (marker == LLMPERF_MARKER_DIAMOND) {
+        put_point(s, 'L', x + 1.2 * r, y);
+        put_point(s, 'L', x, y + 1.2 * r);
+        put_point(s, 'L', x - 1.2 * r, y);
+    } else {
+        put_point(s, 'L', x + 1.1 * r, y + 0.8 * up);
+        put_point(s, 'L', x - 1.1 * r, y + 0.8 * up);
+    }
+    fputs("z\"", s->out);
+}
+
+/* `color` < 0: the series'. `name` (NULL = none): what a browser shows when the pointer is on it. */
+static void put_marker(svg *s, const llmperf_plot_series *series, double x, double y, double r,
+                       int color, const char *name)
+{
     const char *tag = "circle";
     switch (series->marker) {
     case LLMPERF_MARKER_SQUARE:
@@ -204,19 +222,10 @@ static void put_marker(svg *s, const llmperf_plot_series *series, double x, doub
         put(s, "height", 1.8 * r);
         break;
     case LLMPERF_MARKER_TRIANGLE:
+    case LLMPERF_MARKER_DOWN:
     case LLMPERF_MARKER_DIAMOND:
         tag = "path";
-        fputs("<path d=\"", s->out);
-        put_point(s, 'M', x, y - 1.2 * r);
-        if (series->marker == LLMPERF_MARKER_DIAMOND) {
-            put_point(s, 'L', x + 1.2 * r, y);
-            put_point(s, 'L', x, y + 1.2 * r);
-            put_point(s, 'L', x - 1.2 * r, y);
-        } else {
-            put_point(s, 'L', x + 1.1 * r, y + 0.8 * r);
-            put_point(s, 'L', x - 1.1 * r, y + 0.8 * r);
-        }
-        fputs("z\"", s->out);
+        put_cornered(s, (llmperf_plot_marker)series->marker, x, y, r);
         break;
     default:
         fputs("<circle", s->out);
@@ -224,6 +233,8 @@ static void put_marker(svg *s, const llmperf_plot_series *series, double x, doub
         put(s, "cy", y);
         put(s, "r", r);
     }
+    if (color >= 0)
+        fprintf(s->out, " fill=\"%s\"", color_of(color));
     if (!name) {
         fputs("/>\n", s->out);
         return;
@@ -231,6 +242,13 @@ static void put_marker(svg *s, const llmperf_plot_series *series, double x, doub
     fputs("><title>", s->out);
     put_text(s->out, name);
     fprintf(s->out, "</title></%s>\n", tag);
+}
+
+static const char *dash_of(const llmperf_plot_series *series)
+{
+    return series->draw & LLMPERF_DRAW_DASHED   ? " stroke-dasharray=\"6 4\""
+           : series->draw & LLMPERF_DRAW_DOTTED ? " stroke-dasharray=\"2 3\""
+                                                : "";
 }
 
 static void put_swatch(svg *s, const plot_legend_entry *entry, double x, double y)
@@ -248,11 +266,11 @@ static void put_swatch(svg *s, const plot_legend_entry *entry, double x, double 
         put_point(s, 'M', x, y - 4);
         put_point(s, 'L', x + 22, y - 4);
         fprintf(s->out, "\" stroke=\"%s\" stroke-width=\"2\"%s/>\n", color_of(entry->line->color),
-                entry->line->draw & LLMPERF_DRAW_DASHED ? " stroke-dasharray=\"6 4\"" : "");
+                dash_of(entry->line));
     }
     if (entry->markers) {
         begin_markers(s, entry->markers, false);
-        put_marker(s, entry->markers, x + 11, y - 4, 4, NULL);
+        put_marker(s, entry->markers, x + 11, y - 4, 4, -1, NULL);
         fputs("</g>\n", s->out);
     }
 }
@@ -265,15 +283,17 @@ static double put_legend(svg *s, double y, bool draw)
     int count = plot_legend(s->plot, entry);
     double x = MARGIN;
     for (int i = 0; i < count; i++) {
-        const text_style style = {.size = plot_fit(entry[i].text, TEXT, room)};
-        double width = 28 + plot_text_width(entry[i].text, style.size);
+        char text[PLOT_LEGEND_TEXT];
+        plot_legend_text(entry[i].text, entry[i].detail, text);
+        const text_style style = {.size = plot_fit(text, TEXT, room)};
+        double width = 28 + plot_text_width(text, style.size);
         if (x > MARGIN && x + width > s->width - MARGIN) {
             x = MARGIN;
             y += 18;
         }
         if (draw) {
             put_swatch(s, &entry[i], x, y);
-            put_label(s, x + 28, y, entry[i].text, &style);
+            put_label(s, x + 28, y, text, &style);
         }
         x += width + 18;
     }
@@ -289,12 +309,46 @@ static void put_head(svg *s)
     s->top = put_legend(s, y + 6, true) - 8;
 }
 
+static int marker_count(const llmperf_plot_panel *panel)
+{
+    int count = 0;
+    for (int k = 0; k < panel->series_count; k++)
+        if (panel->series[k].draw & LLMPERF_DRAW_MARKERS)
+            count += panel->series[k].count;
+    return count;
+}
+
+/* What this picture leaves out of the plot, a line at a time; false behind the last. */
+static bool own_note(const svg *s, int index, char text[LLMPERF_TEXT_MAX])
+{
+    bool thinned = false;
+    for (int i = 0; i < s->plot->panel_count; i++)
+        thinned |= marker_count(&s->plot->panel[i]) > MARKERS_MAX;
+    if (thinned && index-- == 0) {
+        snprintf(text, LLMPERF_TEXT_MAX,
+                 "Panels of more than %d points show every so-many-th; csv and json list all",
+                 MARKERS_MAX);
+        return true;
+    }
+    if (s->nameless > 0 && index-- == 0) {
+        snprintf(
+            text, LLMPERF_TEXT_MAX,
+            "No room for the names of %d knot%s of points; a larger picture or text shows them",
+            s->nameless, s->nameless == 1 ? "" : "s");
+        return true;
+    }
+    return false;
+}
+
 static void put_foot(svg *s)
 {
     const text_style grey = {.size = SMALL, .fill = "#555"};
     double y = s->bottom + 14;
+    char own[LLMPERF_TEXT_MAX];
     for (int i = 0; i < s->plot->notes.count; i++)
         y = put_paragraph(s, y, 14, s->plot->notes.text[i], &grey);
+    for (int i = 0; own_note(s, i, own); i++)
+        y = put_paragraph(s, y, 14, own, &grey);
 }
 
 static double head_height(svg *s)
@@ -307,6 +361,9 @@ static double head_height(svg *s)
 static double foot_height(const svg *s)
 {
     int lines = 0;
+    char own[LLMPERF_TEXT_MAX];
+    for (int i = 0; own_note(s, i, own); i++)
+        lines += paragraph_lines(s, own, SMALL);
     for (int i = 0; i < s->plot->notes.count; i++)
         lines += paragraph_lines(s, s->plot->notes.text[i], SMALL);
     return 10 + 14 * lines;
@@ -432,15 +489,6 @@ static double largest_share(const llmperf_plot_panel *panel)
     return most;
 }
 
-static int marker_count(const llmperf_plot_panel *panel)
-{
-    int count = 0;
-    for (int k = 0; k < panel->series_count; k++)
-        if (panel->series[k].draw & LLMPERF_DRAW_MARKERS)
-            count += panel->series[k].count;
-    return count;
-}
-
 static double widest_tick(const plot_tick *ticks, int count)
 {
     double widest = 0;
@@ -466,13 +514,13 @@ static void set_frame(frame *f, const llmperf_plot_panel *panel, plot_box outer)
                  .marker_count = marker_count(panel)};
     double above = panel->title[0] ? 24 : 8, below = 42;
     f->y_tick_count =
-        plot_ticks(&f->y, panel->y.unit, tick_room(outer.height - above - below, 34), f->y_tick);
+        plot_ticks(&f->y, panel->y.unit, tick_room(outer.height - above - below, 24), f->y_tick);
     double left = 30 + widest_tick(f->y_tick, f->y_tick_count);
     f->box = (plot_box){outer.x + left, outer.y, outer.width - left - 6, outer.height};
     above += 15 * place_marks(f, places, &marks);
     f->box.y += above;
     f->box.height = fmax(outer.height - above - below, 40);
-    f->x_tick_count = plot_ticks(&f->x, panel->x.unit, tick_room(f->box.width, 52), f->x_tick);
+    f->x_tick_count = plot_ticks(&f->x, panel->x.unit, tick_room(f->box.width, 46), f->x_tick);
 }
 
 /* ---- a panel: drawing ----------------------------------------------------------------------------------- */
@@ -611,8 +659,19 @@ static void put_marks(svg *s, const frame *f)
 
 static void put_band(svg *s, const frame *f, const llmperf_plot_series *series)
 {
-    if (!(series->draw & LLMPERF_DRAW_BAND) || series->count < 2)
+    if (!(series->draw & LLMPERF_DRAW_BAND) || series->count == 0)
         return;
+    if (series->count == 1) { /* a bar */
+        const llmperf_plot_point *p = &series->point[0];
+        double x = at_x(f, p->x), top = at_y(f, p->high);
+        fputs("<rect", s->out);
+        put(s, "x", x - 4);
+        put(s, "y", top);
+        put(s, "width", 8);
+        put(s, "height", at_y(f, p->low) - top);
+        fprintf(s->out, " fill=\"%s\" fill-opacity=\"0.18\"/>\n", color_of(series->color));
+        return;
+    }
     fputs("<path d=\"", s->out);
     for (int i = 0; i < series->count; i++)
         put_point(s, i ? 'L' : 'M', at_x(f, series->point[i].x), at_y(f, series->point[i].high));
@@ -630,8 +689,7 @@ static void put_line(svg *s, const frame *f, const llmperf_plot_series *series)
         put_point(s, i ? 'L' : 'M', at_x(f, series->point[i].x), at_y(f, series->point[i].y));
     fprintf(s->out,
             "\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-linejoin=\"round\"%s/>\n",
-            color_of(series->color),
-            series->draw & LLMPERF_DRAW_DASHED ? " stroke-dasharray=\"6 4\"" : "");
+            color_of(series->color), dash_of(series));
 }
 
 static double radius_of(const frame *f, const llmperf_plot_series *series,
@@ -654,7 +712,8 @@ static void describe_point(const frame *f, const llmperf_plot_point *p,
 /* Too many markers make one dark cloud: of a panel with more, every so-many-th is drawn. */
 static void put_markers(svg *s, const frame *f, const llmperf_plot_series *series)
 {
-    const int step = (f->marker_count + MARKERS_MAX - 1) / MARKERS_MAX;
+    const int step =
+        f->marker_count > MARKERS_MAX ? (f->marker_count + MARKERS_MAX - 1) / MARKERS_MAX : 1;
     const bool named = series->draw & LLMPERF_DRAW_NAMES;
     /* a line of one point shows as a marker */
     const bool alone = (series->draw & LLMPERF_DRAW_LINE) && series->count == 1;
@@ -665,7 +724,7 @@ static void put_markers(svg *s, const frame *f, const llmperf_plot_series *serie
         const llmperf_plot_point *p = &series->point[i];
         char name[LLMPERF_PLOT_TEXT_MAX];
         describe_point(f, p, name);
-        put_marker(s, series, at_x(f, p->x), at_y(f, p->y), radius_of(f, series, p),
+        put_marker(s, series, at_x(f, p->x), at_y(f, p->y), radius_of(f, series, p), p->color - 1,
                    named ? name : NULL);
     }
     fputs("</g>\n", s->out);
@@ -725,11 +784,13 @@ static void add_labels(labels *l, const llmperf_plot_series *series)
         label_text *text = &l->text[l->count];
         *label =
             (plot_label){.x = at_x(l->f, series->point[i].x), .y = at_y(l->f, series->point[i].y)};
-        *text = (label_text){.lines = 1, .color = series->color};
+        const uint8_t color = series->point[i].color;
+        *text = (label_text){.lines = 1, .color = color ? color - 1 : series->color};
         for (int k = i; k < series->count; k++) {
             double dx = at_x(l->f, series->point[k].x) - label->x;
             double dy = at_y(l->f, series->point[k].y) - label->y;
-            if (done[k] || !series->point[k].label[0] || dx * dx + dy * dy > near * near)
+            if (done[k] || !series->point[k].label[0] || dx * dx + dy * dy > near * near ||
+                series->point[k].color != color)
                 continue;
             done[k] = true;
             text->share += series->point[k].share;
@@ -774,35 +835,46 @@ static bool is_taken(const labels *l, const plot_box *box)
     return false;
 }
 
-/* Above the right end of a line, below where it is dashed; on the other side or farther to the left
- * where another label stands. */
+static bool is_crossed(const labels *l, const plot_box *box)
+{
+    for (int i = 0; i < l->segment_count; i++)
+        if (plot_crosses(&l->segment[i], box))
+            return true;
+    return false;
+}
+
+/* Above the right end of a line, or below, or farther to the left: where no other label and no other
+ * line is, else where at least no label is. */
 static void put_end_label(svg *s, labels *l, const llmperf_plot_series *series,
                           const llmperf_plot_point *last)
 {
     const text_style style = {
         .size = SMALL, .fill = ink_of(series->color), .halo = true, .anchor = "end"};
     const double x = at_x(l->f, last->x) - 5, y = at_y(l->f, last->y);
-    const double width = plot_text_width(last->label, SMALL);
-    bool dashed = series->draw & LLMPERF_DRAW_DASHED;
-    plot_box box = {.width = width, .height = 13};
-    for (int k = 0; k < 6; k++) {
-        bool below = dashed != (k % 2 == 1);
-        const int farther = k / 2;
-        box.x = x - width - farther * (width + 12);
-        box.y = below ? y + 3 : y - 16;
-        if (!is_taken(l, &box))
+    const double width = plot_text_width(last->label, SMALL), begin = at_x(l->f, last[-1].x);
+    plot_box best = {x - width, y - 16, width, 13};
+    bool found = false;
+    for (int k = 0; k < 2 || x - width - k / 2 * 40 > begin; k++) {
+        const plot_box box = {x - width - k / 2 * 40, k % 2 ? y + 3 : y - 16, width, 13};
+        if (is_taken(l, &box))
+            continue;
+        bool free = !is_crossed(l, &box);
+        if (free || !found)
+            best = box;
+        found = true;
+        if (free)
             break;
     }
-    put_label(s, box.x + width, box.y + 11, last->label, &style);
-    add_box(l, box);
+    if (!found) /* the legend says it too */
+        return;
+    put_label(s, best.x + width, best.y + 11, last->label, &style);
+    add_box(l, best);
 }
 
-/* The labels that a line carries at its ends: along its first piece, and above its last. Below it
- * where it is dashed: two lines that run side by side keep theirs apart. */
+/* The labels that a line carries at its ends: along its first piece, and at its last. */
 static void put_line_labels(svg *s, labels *l, const llmperf_plot_series *series)
 {
     const frame *f = l->f;
-    bool dashed = series->draw & LLMPERF_DRAW_DASHED;
     if (!(series->draw & LLMPERF_DRAW_LINE) || series->count < 2)
         return;
     const llmperf_plot_point *first = &series->point[0], *last = &series->point[series->count - 1];
@@ -811,8 +883,7 @@ static void put_line_labels(svg *s, labels *l, const llmperf_plot_series *series
         double x = at_x(f, first->x), y = at_y(f, first->y);
         double dx = at_x(f, first[1].x) - x, dy = at_y(f, first[1].y) - y;
         double length = hypot(dx, dy), width = plot_text_width(first->label, SMALL);
-        double side = dashed ? 13 : -5;
-        double along = 10 + (dashed ? 8 : 0);
+        const double side = -5, along = 10;
         double tx = x + along * dx / length - side * dy / length;
         double ty = y + along * dy / length + side * dx / length;
         style.turn = atan2(dy, dx) * 180 / acos(-1);
@@ -847,10 +918,11 @@ static void put_point_label(svg *s, const plot_label *label, const label_text *t
     text_style style = {.size = SMALL, .fill = ink_of(text->color), .halo = true};
     double nx = fmin(fmax(label->x, b->x), b->x + b->width);
     double ny = fmin(fmax(label->y, b->y), b->y + b->height);
-    if (hypot(nx - label->x, ny - label->y) > 16) {
+    const double length = hypot(nx - label->x, ny - label->y), gap = 3;
+    if (length > 12) {
         fputs("<path d=\"", s->out);
         put_point(s, 'M', label->x, label->y);
-        put_point(s, 'L', nx, ny);
+        put_point(s, 'L', nx + (label->x - nx) * gap / length, ny + (label->y - ny) * gap / length);
         fprintf(s->out, "\" stroke=\"%s\" stroke-width=\"0.7\"/>\n", ink_of(text->color));
     }
     bool left = b->x + b->width / 2 < label->x - b->width / 4;
@@ -863,9 +935,10 @@ static void put_labels(svg *s, labels *l)
 {
     const frame *f = l->f;
     const double inset = 3;
+    for (int i = 0; i < f->panel->series_count; i++)
+        add_obstacles(l, &f->panel->series[i]);
     for (int i = 0; i < f->panel->series_count; i++) {
         put_line_labels(s, l, &f->panel->series[i]);
-        add_obstacles(l, &f->panel->series[i]);
         add_labels(l, &f->panel->series[i]);
     }
     for (int i = 0; i < f->panel->mark_count; i++) {
@@ -884,9 +957,11 @@ static void put_labels(svg *s, labels *l)
                               .segment_count = l->segment_count};
     sort_labels(l);
     plot_place(l->label, l->count, &o);
-    for (int i = 0; i < l->count; i++)
+    for (int i = 0; i < l->count; i++) {
         if (l->label[i].placed)
             put_point_label(s, &l->label[i], &l->text[i]);
+        s->unplaced += !l->label[i].placed;
+    }
 }
 
 static void put_panel(svg *s, const llmperf_plot_panel *panel, plot_box outer, labels *l)
@@ -936,33 +1011,68 @@ static void put_panels(svg *s, labels *l)
     }
 }
 
+static void put_body(svg *s, labels *l)
+{
+    s->bottom = s->height - foot_height(s);
+    put_head(s);
+    put_panels(s, l);
+    put_foot(s);
+}
+
+static void set_height(svg *s, const llmperf_plot_style *style)
+{
+    s->height = style->height ? style->height : round(default_height(s));
+    s->height = fmax(s->height, HEIGHT_LEAST);
+}
+
+/* Draws once into nothing, to know which labels find no room: a note says so. */
+static llmperf_status count_nameless(svg *s, labels *l, llmperf_error *error)
+{
+    svg trial = *s;
+    char *text = NULL;
+    size_t size = 0;
+    trial.out = open_memstream(&text, &size);
+    if (!trial.out)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    put_body(&trial, l);
+    fclose(trial.out);
+    free(text);
+    s->nameless = trial.unplaced;
+    return LLMPERF_OK;
+}
+
+static void put_opening(svg *s)
+{
+    fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"", s->out);
+    put(s, "width", s->width);
+    put(s, "height", s->height);
+    fputs(" viewBox=\"0 0 ", s->out);
+    put_number(s->out, s->width);
+    fputc(' ', s->out);
+    put_number(s->out, s->height);
+    fputs("\" font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\" "
+          "font-size=\"12\" fill=\"#222\">\n<title>",
+          s->out);
+    put_text(s->out, s->plot->title);
+    fputs("</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", s->out);
+}
+
 llmperf_status plot_write_svg(FILE *out, const llmperf_plot *plot, const llmperf_plot_style *style,
                               llmperf_error *error)
 {
     svg s = {.out = out, .plot = plot, .width = style->width ? style->width : WIDTH};
     s.width = fmax(s.width, WIDTH_LEAST);
-    s.height = style->height ? style->height : round(default_height(&s));
-    s.height = fmax(s.height, HEIGHT_LEAST);
+    set_height(&s, style);
     labels *l = malloc(sizeof *l); /* large */
     if (!l)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"", out);
-    put(&s, "width", s.width);
-    put(&s, "height", s.height);
-    fputs(" viewBox=\"0 0 ", out);
-    put_number(out, s.width);
-    fputc(' ', out);
-    put_number(out, s.height);
-    fputs("\" font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\" "
-          "font-size=\"12\" fill=\"#222\">\n<title>",
-          out);
-    put_text(out, plot->title);
-    fputs("</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", out);
-    s.bottom = s.height - foot_height(&s);
-    put_head(&s);
-    put_panels(&s, l);
-    put_foot(&s);
-    fputs("</svg>\n", out);
+    llmperf_status status = count_nameless(&s, l, error);
+    if (status == LLMPERF_OK) {
+        set_height(&s, style);
+        put_opening(&s);
+        put_body(&s, l);
+        fputs("</svg>\n", out);
+    }
     free(l);
-    return LLMPERF_OK;
+    return status;
 }

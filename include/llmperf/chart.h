@@ -10,12 +10,14 @@
 extern "C" {
 #endif
 
-/* Which samples: those of the part, of one library, that did not run from a cache. */
+/* Which samples: those of the part that match the words and did not run from a cache. */
 typedef struct llmperf_chart_filter {
     const llmperf_hw *hw;
     const llmperf_calib *calib; /* NULL = none */
-    const char *library;        /* NULL = the calibration's, where the samples have it; else all */
-    double confidence;          /* of intervals; 0 = 0.9 */
+    /* libraries NULL = the calibration's, where the samples have it; else all */
+    llmperf_sample_filter words;
+    bool unfused;      /* attention: the batched product of queries and keys (attn_scores) */
+    double confidence; /* of intervals; 0 = 0.9 */
 } llmperf_chart_filter;
 
 /*

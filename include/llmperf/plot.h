@@ -37,7 +37,8 @@ typedef struct llmperf_plot_axis {
 /* SI units. low and high are the ends of a band around y, used where the series has one. */
 typedef struct llmperf_plot_point {
     double x, y, low, high;
-    double share; /* 0..1, as the area of its marker; 0 = all markers alike */
+    double share;  /* 0..1, as the area of its marker; 0 = all markers alike */
+    uint8_t color; /* of its marker: 1 + a colour; 0 = the series' */
     char label[48];
 } llmperf_plot_point;
 
@@ -47,21 +48,24 @@ typedef struct llmperf_plot_point {
 #define LLMPERF_DRAW_BAND 4u /* from low to high */
 #define LLMPERF_DRAW_DASHED 8u
 #define LLMPERF_DRAW_NAMES 16u /* the labels of the points, beside their markers */
+#define LLMPERF_DRAW_DOTTED 32u
 
 typedef enum llmperf_plot_marker {
     LLMPERF_MARKER_CIRCLE,
     LLMPERF_MARKER_SQUARE,
     LLMPERF_MARKER_TRIANGLE,
     LLMPERF_MARKER_DIAMOND,
+    LLMPERF_MARKER_DOWN, /* a triangle on its tip */
     LLMPERF_MARKER_COUNT
 } llmperf_plot_marker;
 
 typedef struct llmperf_plot_series {
-    char name[LLMPERF_PLOT_TEXT_MAX]; /* one legend entry a name over all panels; "" = none */
-    char band[LLMPERF_PLOT_TEXT_MAX]; /* legend of the band */
-    unsigned draw;                    /* LLMPERF_DRAW_ bits */
-    uint8_t color;                    /* 0..7, colours that colour-blind readers tell apart */
-    uint8_t marker;                   /* llmperf_plot_marker */
+    char name[LLMPERF_PLOT_TEXT_MAX];   /* one legend entry a name over all panels; "" = none */
+    char detail[LLMPERF_PLOT_TEXT_MAX]; /* behind the name in the legend; "" = none */
+    char band[LLMPERF_PLOT_TEXT_MAX];   /* legend of the band */
+    unsigned draw;                      /* LLMPERF_DRAW_ bits */
+    uint8_t color;                      /* 0..7, colours that colour-blind readers tell apart */
+    uint8_t marker;                     /* llmperf_plot_marker */
     int count, capacity;
     llmperf_plot_point *point; /* owned by the plot */
 } llmperf_plot_series;
@@ -153,6 +157,7 @@ typedef struct llmperf_curve {
 /* Large. Start zeroed, end with llmperf_curves_free(). */
 typedef struct llmperf_curves {
     char what[160], shape[224]; /* for title and subtitle: of whom, of which shape */
+    llmperf_notes notes;        /* for the figure's */
     int count;
     llmperf_curve curve[LLMPERF_CURVES_MAX];
 } llmperf_curves;

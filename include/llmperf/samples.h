@@ -114,6 +114,18 @@ LLMPERF_API llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double va
  * bytes. */
 LLMPERF_API llmperf_op llmperf_op_slowed(const llmperf_op *op, double factor);
 
+/*
+ * Which samples: words that one must match, whatever their case; each list is NULL-terminated, NULL =
+ * all. libraries: "vllm", "-" = none is said; dtypes: of the arithmetic or the stored one, for
+ * products and attention alone; kinds: words of the column `op`.
+ */
+typedef struct llmperf_sample_filter {
+    const char *const *libraries, *const *dtypes, *const *kinds;
+} llmperf_sample_filter;
+LLMPERF_API bool llmperf_sample_matches(const llmperf_samples *samples,
+                                        const llmperf_sample *sample,
+                                        const llmperf_sample_filter *filter);
+
 /* Did the operands come from memory? Small ones that a cache of `hw` holds between launches did not;
  * a fit leaves those out. */
 LLMPERF_API bool llmperf_sample_is_cold(const llmperf_sample *sample, const llmperf_hw *hw);

@@ -119,7 +119,7 @@ def _():
 @case("with a calibration the roof that is reached lies below the datasheet's")
 def _():
     (one,) = run_json("plot roofline llama-3.1-8b h100-sxm --calibration h100-sxm-vllm")["panels"]
-    reached = series(one, "roof: what dense layers reach")
+    reached = series(one, "roof: what the calibration allows dense layers")
     expect(reached[1]["flop_per_s"] < H100_BF16)
     expect(reached[0]["flop_per_s"] / reached[0]["intensity_flop_per_byte"] < H100_BW)
     top = max(p["flop_per_s"] for p in series(one, "prefill"))
@@ -238,6 +238,13 @@ def _():
             path = here / f"x{suffix}"
             run(["plot", "roofline", "gpt2", "l40s", "-o", path], code=0)
             expect(path.read_text("utf-8").startswith(begin), suffix)
+        run(["plot", "roofline", "gpt2", "l40s", "-o", here / "x.SVG"], code=0)
+        expect((here / "x.SVG").read_text("utf-8").startswith("<svg"))
+        run(["plot", "roofline", "gpt2", "l40s", "-o", here / "y.d", "--format", "svg"], code=0)
+        result = run(["plot", "roofline", "gpt2", "l40s", "-o", here / "z.pdf"], code=2)
+        contains(result.err, "the suffix '.pdf'; .svg, .png")
+        expect(not (here / "z.pdf").exists())
+        run(["plot", "roofline", "gpt2", "l40s", "-o", here / "no" / "x.svg"], code=4)
         run(["plot", "roofline", "gpt2", "l40s", "-o", here / "y.txt", "--format", "csv"], code=0)
         expect((here / "y.txt").read_text("utf-8").startswith("panel,"))
 
@@ -310,7 +317,7 @@ def _():
                          "none"])
         (one,) = plot["panels"]
         equal(one["name"], "gemm bf16")
-        (point,) = series(one, "within the interval")
+        (point,) = series(one, "inside the interval")
         close(point["measured_per_predicted"], 2)
         close(point["roofline_s"], bound)
         contains(" ".join(plot["notes"]), "1 of 2 samples left out: 1 of other parts")
@@ -365,10 +372,129 @@ def _():
                 ("attention h100-sxm", 2, "--samples FILE.csv"),
                 (f"dense gpt2 h100-sxm --samples {bad}", 2, "without MODEL"),
                 ("residuals h100-sxm --samples nowhere.csv", 4, "nowhere.csv"),
-                (f"residuals h100-sxm --samples {bad}", 5, "1 are of other parts")):
+                (f"residuals h100-sxm --samples {bad}", 5, "1 of other parts")):
             result = run(f"plot {words} -o {path}", code=code)
             contains(result.err, part)
             expect(not path.exists())
+
+
+@case("--map, --library, --dtype and --op choose samples as fit does")
+def _():
+    need_calib()
+    with folder() as here:
+        path = here / "s.csv"
+        # 16384 x 16384, m = 1: far more than any cache; the time column has another name
+        path.write_text("gpu,library,dtype,op,m,n,k,bytes,devices,kernel_us\n"
+                        "h100-sxm,vllm,bf16,gemm,1,16384,16384,,,300\n"
+                        "h100-sxm,sglang,bf16,gemm,1,16384,16384,,,310\n"
+                        "h100-sxm,vllm,fp8,gemm,1,16384,16384,,,160\n"
+                        "h100-sxm,,bf16,gemm,1,16384,16384,,,320\n"
+                        "h100-sxm,nccl,bf16,all_reduce,,,,16777216,8,120\n", "utf-8")
+        words = ["plot", "residuals", "h100-sxm", "--calibration", "none", "--samples", path,
+                 "--map", "kernel_us=time_us"]
+
+        def groups(*more):
+            plot = run_json([*words, *more])
+            return {p["name"]: sum(len(s["points"]) for s in p["series"]) for p in plot["panels"]}
+
+        equal(groups(), {"gemm bf16": 3, "gemm fp8": 1, "all_reduce": 1})
+        equal(groups("--library", "vllm"), {"gemm bf16": 1, "gemm fp8": 1})
+        equal(groups("--library", "vllm,-"), {"gemm bf16": 2, "gemm fp8": 1})
+        equal(groups("--dtype", "bfloat16", "--op", "gemm"), {"gemm bf16": 3})
+        equal(groups("--op", "all_reduce"), {"all_reduce": 1})
+        notes = run_json([*words, "--library", "vllm"])["notes"]
+        contains(" ".join(notes), "3 of 5 samples left out: 3 of other libraries")
+        for more, code, part in (
+                (["--library", "trtllm"], 5, "the files have vllm, sglang, nccl"),
+                (["--op", "gem"], 2, "did you mean 'gemm'"),
+                (["--dtype", "bf17"], 2, "did you mean 'bf16'"),
+                (["--map", "kernel_us"], 2, "kernel_us")):
+            contains(run([*words, *more], code=code).err, part)
+        # without the map the header tells no time
+        run(words[:-2], code=3)
+
+
+@case("dense and attention say what of the measurements they leave out")
+def _():
+    need_calib()
+    with folder() as here:
+        path = here / "s.csv"
+        rows = [f"h100-sxm,bf16,{m},{n},{n},{1e-4}" for n in (8192, 9216, 10240, 11264, 12288, 13312)
+                for m in (1, 8, 64, 512)]
+        path.write_text("gpu,dtype,m,n,k,time_s,op\n" + "".join(f"{r},gemm\n" for r in rows) +
+                        "l40s,bf16,1,4096,4096,1e-4,gemm\n", "utf-8")
+        notes = " ".join(run_json(["plot", "dense", "h100-sxm", "--samples", path])["notes"])
+        contains(notes, "1 of 25 samples left out: 1 of other parts")
+        contains(notes, "5 of 6 weight matrices are drawn; --hidden chooses")
+        plot = run_json(["plot", "dense", "h100-sxm", "--samples", path, "--hidden", "9216,13312"])
+        names = {s["name"] for s in plot["panels"][0]["series"]}
+        expect({"9216 x 9216, bf16", "13312 x 13312, bf16"} <= names and len(names) == 3, str(names))
+        result = run(["plot", "dense", "h100-sxm", "--samples", path, "--hidden", "4097"], code=5)
+        contains(result.err, "no GEMM of a --hidden size")
+
+
+@case("attention --samples --attention unfused draws products of queries and keys")
+def _():
+    need_calib()
+    with folder() as here:
+        path = here / "s.csv"
+        rows = [f"h100-sxm,bf16,attn_scores,{b},1024,1024,32,32,128,cold,{1e-4 * b}\n"
+                for b in (1, 2, 4, 8)]
+        path.write_text("gpu,dtype,op,batch,seq_q,seq_kv,heads,kv_heads,head_dim,regime,time_s\n" +
+                        "".join(rows), "utf-8")
+        words = ["plot", "attention", "h100-sxm", "--samples", path]
+        plot = run_json([*words, "--attention", "unfused", "--calibration", "none"])
+        contains(plot["title"], "Product of queries and keys")
+        equal([p["name"] for p in plot["panels"]], ["prefill_throughput", "prefill_latency"])
+        predicted, measured = (s["points"] for s in plot["panels"][1]["series"])
+        close(measured[1]["time_s"], 2e-4)
+        # roofline: 2 b n s s d flop; Q and K of b n s d, scores of b n s s values of 2 bytes
+        flop, bytes_ = 2 * 32 * 1024**2 * 128, 2 * 32 * (2 * 1024 * 128 + 1024**2)
+        close(predicted[0]["time_s"], max(flop / H100_BF16, bytes_ / H100_BW))
+        contains(run(words, code=5).err, "no attention at three or more batches")
+
+
+@case("one batch, one length, one size: a picture and text of each")
+def _():
+    for words in ("batch llama-3.1-8b h100-sxm -b 1", "batch gpt2 l40s -b 7 --calibration none",
+                  "attention gpt2 l40s -s 5 -b 3", "dense l40s --hidden 512 --tokens 3"):
+        root = svg_of(words)
+        for element in root.iter():
+            for axis, value in numbers(element):
+                most = float(root.attrib["width" if axis == "x" else "height"])
+                expect(-1 <= value <= most + 1, f"{words}: {element.attrib}")
+        expect(len(list(root.iter(f"{SVG}circle"))) >= 2, words)
+        run(f"plot {words}", code=0)
+        run(f"plot {words} --ascii", code=0)
+
+
+@case("a model with 13 dense operators: every curve looks different, every knee has its colour")
+def _():
+    root = svg_of("dense deepseek-v3 h200-sxm --tp 8 --calibration none")
+    lines = [(p.attrib["stroke"], p.attrib.get("stroke-dasharray", "")) for p in
+             root.iter(f"{SVG}path") if p.attrib.get("stroke-width") == "2" and
+             p.attrib.get("fill") == "none"]
+    half = len(lines) // 2  # two panels
+    equal(len(set(lines[:half])), half)
+    text = run("plot dense deepseek-v3 h200-sxm --tp 8 --ascii", code=0).out
+    keys = re.findall(r"^  (\S) \S+, \d+ x \d+$", text.split("Dense layer: time")[0], re.M)
+    equal(len(set(keys)), len(keys), "keys in ASCII")
+    equal(len(keys), half)
+
+
+@case("the dense layers lie under the roof that the calibration allows them")
+def _():
+    for words in ("llama-3.1-70b h100-sxm --tp 4 -b 1,64", "mixtral-8x7b a100-sxm-80gb --tp 2 -b 16"):
+        (one,) = run_json(f"plot roofline {words}")["panels"]
+        start, corner, _ = series(one, "roof: what the calibration allows dense layers")
+        bandwidth = start["flop_per_s"] / start["intensity_flop_per_byte"]
+        for s in one["series"]:
+            for p in s["points"]:
+                if not p.get("label", "").startswith(("attn.q", "attn.out", "mlp.", "moe.experts.g",
+                                                      "moe.experts.d")) or "act" in p["label"]:
+                    continue
+                roof = min(corner["flop_per_s"], bandwidth * p["intensity_flop_per_byte"])
+                expect(p["flop_per_s"] <= roof * (1 + 1e-9), f"{s['name']}: {p}")
 
 
 FAULTS = [
@@ -383,6 +509,15 @@ FAULTS = [
     ("plot dense h100-sxm --hidden 4096 --weight-dtype nosuch", 2, "--weight-dtype"),
     ("plot batch llama-3.1-8b h100-sxm --format gif", 2, "gif"),
     ("plot batch llama-3.1-8b h100-sxm --width 1", 2, "--width"),
+    ("plot batch llama-3.1-8b h100-sxm --hidden 4096", 2, "belongs to 'plot dense HARDWARE'"),
+    ("plot dense llama-3.1-8b h100-sxm --hidden 4096", 2, "belongs to 'plot dense HARDWARE'"),
+    ("plot batch llama-3.1-8b h100-sxm --tokens 4", 2, "belongs to 'plot dense'"),
+    ("plot roofline llama-3.1-8b h100-sxm --samples x.csv", 2, "belongs to 'plot dense'"),
+    ("plot dense h100-sxm --library vllm", 2, "belongs to measurements (--samples)"),
+    ("plot dense h100-sxm --map a=b", 2, "belongs to measurements (--samples)"),
+    ("plot dense h100-sxm --hidden 65537", 2, "1 to 65536"),
+    ("plot dense h100-sxm --format png", 2, "has the suffix of svg, and --format asks for png"),
+    ("plot dense h100-sxm --format csv", 2, "has the suffix of svg"),
     ("plot batch llama-3.1-8b h100-sxm --tp 3", 2, "tp"),
     ("plot roofline llama-3.1-8b h100-sxm -s 100000000 --chunk 1", 2, "chunk"),
 ]

@@ -34,7 +34,8 @@ static const char GEMMS[] = "gpu,library,dtype,op,m,n,k,time_s\n"
 
 Test(chart, rows_are_those_of_the_part_and_the_library)
 {
-    const llmperf_chart_filter filter = {.hw = &hw, .library = "a"};
+    static const char *const libraries[] = {"A", NULL};
+    const llmperf_chart_filter filter = {.hw = &hw, .words = {.libraries = libraries}};
     llmperf_error error = {0};
     read_text(GEMMS);
     cr_assert_eq(llmperf_chart_rows(&samples, &filter, &comparison, &error), LLMPERF_OK, "%s",
@@ -47,7 +48,8 @@ Test(chart, rows_are_those_of_the_part_and_the_library)
     cr_expect_str_eq(row->group, "gemm bf16");
     cr_assert_eq(comparison.notes.count, 1);
     cr_expect(strstr(comparison.notes.text[0],
-                     "3 of 4 samples left out: 1 of other parts, 1 of other libraries"),
+                     "3 of 4 samples left out: 1 of other parts, 1 of other libraries, 1 that the "
+                     "part has no peak or link for"),
               "%s", comparison.notes.text[0]);
     llmperf_comparison_free(&comparison);
     llmperf_samples_free(&samples);
@@ -73,12 +75,15 @@ Test(chart, the_library_is_the_calibrations_where_there_is_such_a_one)
 
 Test(chart, nothing_left_says_why)
 {
-    const llmperf_chart_filter filter = {.hw = &hw, .library = "none"};
+    static const char *const libraries[] = {"none", "neither", NULL};
+    const llmperf_chart_filter filter = {.hw = &hw, .words = {.libraries = libraries}};
     llmperf_error error = {0};
     read_text(GEMMS);
     cr_expect_eq(llmperf_chart_rows(&samples, &filter, &comparison, &error), LLMPERF_E_UNSUPPORTED);
-    cr_expect(strstr(error.text, "of 4, 1 are of other parts, 3 of other libraries"), "%s",
-              error.text);
+    cr_expect(strstr(error.text,
+                     "by none, neither to draw; 4 of 4 samples are left out: 1 of other "
+                     "parts, 3 of other libraries"),
+              "%s", error.text);
     cr_expect_eq(llmperf_chart_dense(&samples, &filter, NULL, 0, &curves, NULL),
                  LLMPERF_E_UNSUPPORTED);
     cr_expect_eq(llmperf_chart_attention(&samples, &filter, NULL, 0, &curves, NULL),
@@ -179,4 +184,85 @@ Test(chart, residuals_have_a_panel_for_each_of_the_four_largest_groups)
     llmperf_plot_free(&plot);
     llmperf_comparison_free(&comparison);
     cr_expect_eq(llmperf_plot_residuals(&comparison, &plot, NULL), LLMPERF_E_UNSUPPORTED);
+}
+
+/* Of GEMMS: 2 of library a on the part, one of them fp8; the part has no fp8 peak. */
+Test(chart, words_choose_formats_and_operators)
+{
+    static const char *const fp8[] = {"fp8", NULL}, *const gemm[] = {"gemm", NULL},
+                             *const moe[] = {"moe", NULL};
+    llmperf_chart_filter filter = {.hw = &hw, .words = {.dtypes = fp8}};
+    llmperf_error error = {0};
+    read_text(GEMMS);
+    cr_expect_eq(llmperf_chart_rows(&samples, &filter, &comparison, &error), LLMPERF_E_UNSUPPORTED);
+    cr_expect(strstr(error.text, "2 of other formats or operators"), "%s", error.text);
+    llmperf_comparison_free(&comparison);
+    filter.words = (llmperf_sample_filter){.kinds = gemm};
+    cr_expect_eq(llmperf_chart_rows(&samples, &filter, &comparison, NULL), LLMPERF_OK);
+    cr_expect_eq(comparison.row_count, 2);
+    llmperf_comparison_free(&comparison);
+    filter.words = (llmperf_sample_filter){.kinds = moe};
+    cr_expect_eq(llmperf_chart_rows(&samples, &filter, &comparison, NULL), LLMPERF_E_UNSUPPORTED);
+    llmperf_comparison_free(&comparison);
+    llmperf_samples_free(&samples);
+}
+
+Test(chart, a_library_that_is_not_there_is_answered_with_those_that_are)
+{
+    static const char *const none[] = {"none", NULL};
+    const llmperf_chart_filter filter = {.hw = &hw, .words = {.libraries = none}};
+    llmperf_error error = {0};
+    read_text("gpu,library,dtype,op,m,n,k,time_s\npart,vllm,bf16,gemm,1,4096,4096,67e-6\n"
+              "part,sglang,bf16,gemm,1,4096,4096,67e-6\n");
+    cr_expect_eq(llmperf_chart_rows(&samples, &filter, &comparison, &error), LLMPERF_E_UNSUPPORTED);
+    cr_expect(strstr(error.text, "; the files have vllm, sglang"), "%s", error.text);
+    llmperf_comparison_free(&comparison);
+    llmperf_samples_free(&samples);
+}
+
+/*
+ * Unfused: batch 2, 32 heads of 128, 256 queries and keys, bf16: 2 x 128 x 64 x 256 x 256 flop;
+ * Q and K 64 x 512 x 128 values, scores 64 x 256 x 256, 2 bytes each.
+ */
+Test(chart, products_of_queries_and_keys_are_curves_of_their_own)
+{
+    const llmperf_chart_filter filter = {.hw = &hw, .unfused = true}, fused = {.hw = &hw};
+    llmperf_error error = {0};
+    read_text("gpu,dtype,op,batch,seq_q,seq_kv,heads,kv_heads,head_dim,regime,time_s\n"
+              "part,bf16,attn_scores,1,256,256,32,32,128,cold,1e-5\n"
+              "part,bf16,attn_scores,2,256,256,32,32,128,cold,2e-5\n"
+              "part,bf16,attn_scores,4,256,256,32,32,128,cold,4e-5\n"
+              "part,bf16,attn_scores,8,256,256,32,32,128,cold,8e-5\n"
+              "part,bf16,attn_scores,8,1,256,32,32,128,cold,8e-5\n");
+    cr_expect_eq(llmperf_chart_attention(&samples, &fused, NULL, 0, &curves, NULL),
+                 LLMPERF_E_UNSUPPORTED);
+    llmperf_curves_free(&curves);
+    cr_assert_eq(llmperf_chart_attention(&samples, &filter, NULL, 0, &curves, &error), LLMPERF_OK,
+                 "%s", error.text);
+    cr_assert_eq(curves.count, 2, "decode has too few points");
+    const llmperf_curve *predicted = &curves.curve[0], *measured = &curves.curve[1];
+    cr_expect(!predicted->decode && !measured->decode && measured->measured);
+    cr_expect_eq(measured->item[1].op.flop, 2.0 * 128 * 64 * 256 * 256);
+    cr_expect_eq(measured->item[1].op.bytes, 2.0 * (64 * 512 * 128 + 64 * 256 * 256));
+    for (int i = 0; i < predicted->count; i++)
+        if (predicted->item[i].batch == 2) {
+            cr_expect_eq(predicted->item[i].op.flop, measured->item[1].op.flop);
+            cr_expect_eq(predicted->item[i].op.bytes, measured->item[1].op.bytes);
+        }
+    llmperf_curves_free(&curves);
+    llmperf_samples_free(&samples);
+}
+
+/* A layer of experts is no weight matrix, and is not drawn as one. */
+Test(chart, experts_are_no_dense_layers)
+{
+    const llmperf_chart_filter filter = {.hw = &hw};
+    read_text("gpu,dtype,op,tokens,n,k,experts,top_k,time_s\n"
+              "part,bf16,moe,1,4096,4096,8,2,1e-3\npart,bf16,moe,2,4096,4096,8,2,1e-3\n"
+              "part,bf16,moe,4,4096,4096,8,2,1e-3\npart,bf16,moe,8,4096,4096,8,2,1e-3\n");
+    cr_assert_eq(samples.count, 4);
+    cr_expect_eq(llmperf_chart_dense(&samples, &filter, NULL, 0, &curves, NULL),
+                 LLMPERF_E_UNSUPPORTED);
+    llmperf_curves_free(&curves);
+    llmperf_samples_free(&samples);
 }

@@ -93,7 +93,11 @@ Test(plot, ticks)
     EXPECT_LABELS(LLMPERF_SCALE_LOG, 1, 1000, "", 8, "1|10|100|1000");
     EXPECT_LABELS(LLMPERF_SCALE_LOG, 1, 100, "", 12, "1|2|5|10|20|50|100");
     EXPECT_LABELS(LLMPERF_SCALE_LOG, 1e-3, 0.1, "s", 4, "1 ms|10 ms|100 ms");
-    EXPECT_LABELS(LLMPERF_SCALE_LOG, 2e12, 5e12, "FLOP/s", 6, "2T|5T");
+    /* where 1 2 5 gives too few, the steps that lie most evenly */
+    EXPECT_LABELS(LLMPERF_SCALE_LOG, 2e12, 5e12, "FLOP/s", 6, "2T|3T|4T|5T");
+    EXPECT_LABELS(LLMPERF_SCALE_LOG, 0.5, 2, "x", 9, "0.5|0.7|1|1.5|2");
+    EXPECT_LABELS(LLMPERF_SCALE_LOG, 1, 1e6, "", 20, "1|10|100|1000|10000|100k|1M");
+    EXPECT_LABELS(LLMPERF_SCALE_LOG2, 0.5, 2, "", 5, "1|2");
     EXPECT_LABELS(LLMPERF_SCALE_LOG, 1e6, 1e13, "", 4, "1M|100M|10G|1T");
     EXPECT_LABELS(LLMPERF_SCALE_LOG2, 1, 256, "", 5, "1|4|16|64|256");
     EXPECT_LABELS(LLMPERF_SCALE_LOG2, 3, 20, "", 8, "4|8|16");
@@ -175,6 +179,8 @@ Test(plot, text_breaks_at_blanks)
     cr_expect_eq(plot_wrap("one two three", 10, plot_text_width("one two", 10) + 1),
                  strlen("one two"));
     cr_expect_eq(plot_wrap("unbreakable", 10, plot_text_width("unbre", 10) + 1), strlen("unbre"));
+    cr_expect_eq(plot_wrap("one-two-three", 10, plot_text_width("one-two-th", 10) + 1),
+                 strlen("one-two-"), "behind a hyphen");
     cr_expect_eq(plot_wrap("\xe6\xa8\xa1\xe5", 10, 1), 3, "a whole character, at least one");
     cr_expect_float_eq(plot_fit("abc", 12, plot_text_width("abc", 12) / 2), 6, 1e-9);
     cr_expect_eq(plot_fit("abc", 12, 1e3), 12);
@@ -356,6 +362,99 @@ Test(plot, a_name_in_several_series_is_one_legend_entry)
     cr_assert_eq(plot_legend(&plot, entry), 3);
     cr_expect(entry[0].line && entry[0].markers && !entry[0].band);
     cr_expect_str_eq(entry[2].text, "90 % interval");
+    llmperf_plot_free(&plot);
+}
+
+/* One point with a band, in every form: a bar, and no endless loop. */
+Test(plot, one_point_is_drawn)
+{
+    llmperf_plot_panel *panel = panel_with(LLMPERF_SCALE_LOG2, LLMPERF_SCALE_LOG);
+    llmperf_plot_series *series =
+        llmperf_plot_add_series(panel, "s", LLMPERF_DRAW_LINE | LLMPERF_DRAW_BAND);
+    const llmperf_plot_point point = {.x = 8, .y = 0.02, .low = 0.01, .high = 0.04};
+    cr_assert_eq(llmperf_plot_add_point(panel, series, &point, NULL), LLMPERF_OK);
+    char *text = written("svg", NULL);
+    const char *legend = strstr(text, "<circle"),
+               *drawn = legend ? strstr(legend + 1, "<circle") : 0;
+    cr_expect(legend && drawn && !strstr(drawn + 1, "<circle"), "in the legend and in the panel");
+    cr_expect(strstr(text, "width=\"8\""));
+    free(text);
+    text = written("text", NULL);
+    cr_expect(strstr(text, "  a s"));
+    free(text);
+    llmperf_plot_free(&plot);
+}
+
+Test(plot, curves_beyond_the_eight_colours_are_dashed_and_dotted)
+{
+    static llmperf_hw part = {.name = "part", .mem_bytes_per_s = 1e12, .memory_bytes = 80e9};
+    static llmperf_curves curves;
+    part.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
+    for (int i = 0; i < 17; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "c%d", i);
+        llmperf_curve *curve = llmperf_curves_add(&curves, name);
+        const llmperf_curve_item item = {.op = {.flop = 1e9}, .batch = 1, .time_s = 1e-3};
+        cr_assert_eq(llmperf_curve_add(curve, &item, NULL), LLMPERF_OK);
+    }
+    cr_assert_eq(llmperf_plot_dense(&part, NULL, &curves, &plot, NULL), LLMPERF_OK);
+    const llmperf_plot_series *series = plot.panel[0].series;
+    cr_expect_eq(series[7].draw, LLMPERF_DRAW_LINE);
+    cr_expect_eq(series[8].draw, LLMPERF_DRAW_LINE | LLMPERF_DRAW_DASHED);
+    cr_expect_eq(series[8].color, series[0].color);
+    cr_expect_eq(series[16].draw, LLMPERF_DRAW_LINE | LLMPERF_DRAW_DOTTED);
+    char *text = written("svg", NULL);
+    cr_expect(strstr(text, "stroke-dasharray=\"6 4\"") && strstr(text, "stroke-dasharray=\"2 3\""));
+    free(text);
+    llmperf_plot_free(&plot);
+    llmperf_curves_free(&curves);
+}
+
+Test(plot, a_picture_says_what_it_leaves_out)
+{
+    llmperf_plot_panel *panel = panel_with(LLMPERF_SCALE_LOG, LLMPERF_SCALE_LOG);
+    llmperf_plot_series *series = llmperf_plot_add_series(panel, "s", LLMPERF_DRAW_MARKERS);
+    for (int i = 1; i <= 1200; i++)
+        add(panel, series, i, 1e-3);
+    char *text = written("svg", NULL);
+    cr_expect(!strstr(text, "so-many-th"));
+    free(text);
+    add(panel, series, 1201, 1e-3);
+    text = written("svg", NULL);
+    cr_expect(strstr(text, "every so-many-th"));
+    free(text);
+    llmperf_plot_free(&plot);
+    /* a name wider than the picture */
+    panel = panel_with(LLMPERF_SCALE_LOG, LLMPERF_SCALE_LOG);
+    series = llmperf_plot_add_series(panel, "s", LLMPERF_DRAW_MARKERS | LLMPERF_DRAW_NAMES);
+    llmperf_plot_point point = {.x = 1, .y = 1e-3};
+    memset(point.label, 'W', sizeof point.label - 1);
+    cr_assert_eq(llmperf_plot_add_point(panel, series, &point, NULL), LLMPERF_OK);
+    text = written("svg", &(llmperf_plot_style){.width = 400});
+    cr_expect(strstr(text, "No room for the names of 1 knot of points"));
+    free(text);
+    llmperf_plot_free(&plot);
+}
+
+/* What was measured of a curve: its letter on the points, once in the key. */
+Test(plot, text_has_one_key_for_a_curve_and_its_measurements)
+{
+    llmperf_plot_panel *panel = panel_with(LLMPERF_SCALE_LINEAR, LLMPERF_SCALE_LINEAR);
+    llmperf_plot_series *line = llmperf_plot_add_series(panel, "n 4096", LLMPERF_DRAW_LINE);
+    llmperf_plot_series *points = llmperf_plot_add_series(panel, "n 4096", LLMPERF_DRAW_MARKERS);
+    add(panel, line, 0, 0);
+    add(panel, line, 1, 1);
+    add(panel, points, 0.5, 0.5);
+    for (int ascii = 0; ascii < 2; ascii++) {
+        char *text = written("text", &(llmperf_plot_style){.width = 40, .ascii = ascii == 1});
+        const char *key = strstr(text, "  a n 4096\n");
+        cr_expect(key && !strstr(key + 6, "n 4096"), "%s", text);
+        int letters = 0;
+        for (const char *c = text; c < key; c++)
+            letters += c[0] == 'a' && c[1] != 't'; /* batch */
+        cr_expect_eq(letters, 1, "%s", text);
+        free(text);
+    }
     llmperf_plot_free(&plot);
 }
 

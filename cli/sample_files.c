@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "sample_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "option.h"
+
+enum { BAD_ROWS_SHOWN = 20 };
+
+llmperf_status words_split(const char *name, const char *text, words *ret, llmperf_error *error)
+{
+    const char *cursor = text, *start;
+    size_t length;
+    int count = 0;
+    char *at;
+    memset(ret, 0, sizeof *ret);
+    if (!text)
+        return LLMPERF_OK;
+    at = ret->text = calloc(strlen(text) + 2, 1);
+    if (!at)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    while (option_words_next(&cursor, &start, &length)) {
+        if (count == WORDS_MAX)
+            return llmperf_fail(error, LLMPERF_E_USAGE, "option '--%s' takes at most %d words",
+                                name, WORDS_MAX);
+        memcpy(at, start, length);
+        ret->word[count++] = at;
+        at += length + 1;
+    }
+    return LLMPERF_OK;
+}
+
+void words_free(words *w)
+{
+    free(w->text);
+    memset(w, 0, sizeof *w);
+}
+
+const char *const *words_list(const words *w)
+{
+    return w->word[0] ? w->word : NULL;
+}
+
+typedef struct bad_rows {
+    int64_t refused, skipped;
+    char first_skipped[LLMPERF_TEXT_MAX];
+} bad_rows;
+
+static void bad_row(bool refused, const char *text, void *context)
+{
+    bad_rows *bad = context;
+    if (!refused) {
+        if (bad->skipped++ == 0)
+            snprintf(bad->first_skipped, sizeof bad->first_skipped, "%s", text);
+    } else if (++bad->refused <= BAD_ROWS_SHOWN) {
+        fprintf(stderr, "llmperf: %s\n", text);
+    }
+}
+
+llmperf_status sample_files_read(const char *const *paths, const words *map,
+                                 llmperf_samples *samples, llmperf_error *error)
+{
+    bad_rows bad = {0};
+    const llmperf_samples_options options = {
+        .map = words_list(map), .visit = bad_row, .context = &bad};
+    for (int i = 0; paths[i]; i++) {
+        llmperf_status status = llmperf_samples_read(samples, paths[i], &options, error);
+        if (status != LLMPERF_OK)
+            return status;
+    }
+    if (bad.refused > BAD_ROWS_SHOWN)
+        fprintf(stderr, "llmperf: ... and %lld more bad rows, left out\n",
+                (long long)(bad.refused - BAD_ROWS_SHOWN));
+    if (bad.skipped > 0)
+        fprintf(stderr, "llmperf: %lld rows left out, the first: %s\n", (long long)bad.skipped,
+                bad.first_skipped);
+    return LLMPERF_OK;
+}
+
+/* "gemm, gemv, ..." */
+static void list_kinds(const char *const *names, char *buffer, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; names[i] && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s", i ? ", " : "", names[i]);
+}
+
+llmperf_status sample_files_check_kinds(const words *kinds, llmperf_error *error)
+{
+    const char *const *names = llmperf_sample_kind_names();
+    for (int i = 0; kinds->word[i]; i++) {
+        int k = 0;
+        char all[512];
+        while (names[k] && strcmp(names[k], kinds->word[i]) != 0)
+            k++;
+        if (names[k])
+            continue;
+        const char *near = llmperf_nearest(kinds->word[i], names);
+        list_kinds(names, all, sizeof all);
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "option '--op': '%s' is not known%s%s%s; %s are allowed",
+                            kinds->word[i], near ? ", did you mean '" : "", near ? near : "",
+                            near ? "'?" : "", all);
+    }
+    return LLMPERF_OK;
+}
+
+llmperf_status sample_files_check_dtypes(words *dtypes, llmperf_error *error)
+{
+    for (int i = 0; dtypes->word[i]; i++) {
+        const char *word = dtypes->word[i];
+        llmperf_dtype dtype = llmperf_dtype_parse(word);
+        if (dtype == LLMPERF_DTYPE_NONE) {
+            const char *near = llmperf_nearest(word, llmperf_dtype_names());
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "option '--dtype': '%s' is not known%s%s%s; bf16, fp16, fp8, int8, "
+                                "int4 and the like are allowed",
+                                word, near ? ", did you mean '" : "", near ? near : "",
+                                near ? "'?" : "");
+        }
+        dtypes->word[i] = llmperf_dtype_name(dtype);
+    }
+    return LLMPERF_OK;
+}
