@@ -21,6 +21,7 @@ static const struct {
     [LLMPERF_ENGINE_HEADS] = {"head_reads", 4, {0, 1e3, true}},
     [LLMPERF_ENGINE_COMPUTE] = {"compute_efficiency", 0.6, {0, 1.05, true}},
     [LLMPERF_ENGINE_STORED] = {"stored_efficiency", 0.6, {0, 1, true}},
+    [LLMPERF_ENGINE_EXPERTS] = {"experts_efficiency", 0.6, {0, 1, true}},
     [LLMPERF_ENGINE_ATTENTION] = {"attention_efficiency", 0.4, {0, 1.05, true}},
     [LLMPERF_ENGINE_SCORE] = {"score_bytes", 1, {0, 1e4, false}},
     [LLMPERF_ENGINE_LAYER] = {"layer_s", 25e-6, {0, 10, false}},
@@ -108,6 +109,8 @@ static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmpe
     switch (key.kind) {
     case LLMPERF_KIND_GEMM:
         e.param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_COMPUTE];
+        if (key.experts)
+            e.param[LLMPERF_PARAM_COMPUTE] *= profile[LLMPERF_ENGINE_EXPERTS];
         e.param[LLMPERF_PARAM_UNPACK] = 1 / profile[LLMPERF_ENGINE_STORED] - 1;
         break;
     case LLMPERF_KIND_ATTENTION:
@@ -146,7 +149,10 @@ void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw
             d[decode ? LLMPERF_ENGINE_KV : LLMPERF_ENGINE_WEIGHT] = 1;
         break;
     case LLMPERF_PARAM_COMPUTE:
-        if (key->kind == LLMPERF_KIND_GEMM)
+        if (key->kind == LLMPERF_KIND_GEMM && key->experts) {
+            d[LLMPERF_ENGINE_COMPUTE] = profile[LLMPERF_ENGINE_EXPERTS];
+            d[LLMPERF_ENGINE_EXPERTS] = profile[LLMPERF_ENGINE_COMPUTE];
+        } else if (key->kind == LLMPERF_KIND_GEMM)
             d[LLMPERF_ENGINE_COMPUTE] = 1;
         else if (decode && entry->param[param] < 1.05)
             d[LLMPERF_ENGINE_HEADS] = entry->param[param] / profile[LLMPERF_ENGINE_HEADS];
@@ -189,16 +195,17 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
                         const llmperf_calib *kernels, llmperf_calib *calib)
 {
     static const struct {
-        uint8_t kind, regime;
+        uint8_t kind, regime, experts;
     } ROWS[] = {
-        {LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE},
-        {LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL},
-        {LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE},
-        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_PREFILL},
-        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_EXTEND},
-        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_DECODE},
-        {LLMPERF_KIND_ELEMENTWISE, LLMPERF_REGIME_NONE},
-        {LLMPERF_KIND_GATHER, LLMPERF_REGIME_NONE},
+        {LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, 0},
+        {LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, 1},
+        {LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, 0},
+        {LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, 0},
+        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_PREFILL, 0},
+        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_EXTEND, 0},
+        {LLMPERF_KIND_SCAN, LLMPERF_REGIME_DECODE, 0},
+        {LLMPERF_KIND_ELEMENTWISE, LLMPERF_REGIME_NONE, 0},
+        {LLMPERF_KIND_GATHER, LLMPERF_REGIME_NONE, 0},
     };
     uint8_t vector = (uint8_t)vector_dtype_of(hw);
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
@@ -212,6 +219,7 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
             llmperf_calib_entry e = entry_of(part, hw,
                                              (llmperf_calib_key){.kind = ROWS[i].kind,
                                                                  .regime = ROWS[i].regime,
+                                                                 .experts = ROWS[i].experts,
                                                                  .dtype = (uint8_t)dtype});
             llmperf_calib_add(calib, &e, NULL); /* in range, and room: they are few */
         }

@@ -126,6 +126,7 @@ typedef enum llmperf_engine_param {
                                * caches at so many memory bandwidths */
     LLMPERF_ENGINE_COMPUTE,   /* of the peak, dense layers */
     LLMPERF_ENGINE_STORED,    /* of that, where weights are stored narrower than they compute */
+    LLMPERF_ENGINE_EXPERTS,   /* of that, in the grouped products of experts */
     LLMPERF_ENGINE_ATTENTION, /* of the peak, attention of prompts */
     LLMPERF_ENGINE_SCORE,     /* bytes of memory traffic per attention score of a prompt */
     LLMPERF_ENGINE_LAYER,     /* s per layer of a step */

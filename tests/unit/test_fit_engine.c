@@ -33,12 +33,13 @@ static double normal(void)
 static void set_up(void)
 {
     static const double PARAM[LLMPERF_ENGINE_PARAM_COUNT] = {
-        [LLMPERF_ENGINE_WEIGHT] = 0.85, [LLMPERF_ENGINE_KV] = 0.6,
-        [LLMPERF_ENGINE_HEADS] = 5,     [LLMPERF_ENGINE_COMPUTE] = 0.55,
-        [LLMPERF_ENGINE_STORED] = 0.6,  [LLMPERF_ENGINE_ATTENTION] = 0.3,
-        [LLMPERF_ENGINE_SCORE] = 1,     [LLMPERF_ENGINE_LAYER] = 6e-5,
-        [LLMPERF_ENGINE_STEP] = 1e-3,   [LLMPERF_ENGINE_SEQUENCE] = 4e-5,
-        [LLMPERF_ENGINE_HOP] = 1e-5,    [LLMPERF_ENGINE_LINK] = 0.4,
+        [LLMPERF_ENGINE_WEIGHT] = 0.85,   [LLMPERF_ENGINE_KV] = 0.6,
+        [LLMPERF_ENGINE_HEADS] = 5,       [LLMPERF_ENGINE_COMPUTE] = 0.55,
+        [LLMPERF_ENGINE_STORED] = 0.6,    [LLMPERF_ENGINE_ATTENTION] = 0.3,
+        [LLMPERF_ENGINE_EXPERTS] = 0.6,   [LLMPERF_ENGINE_SCORE] = 1,
+        [LLMPERF_ENGINE_LAYER] = 6e-5,    [LLMPERF_ENGINE_STEP] = 1e-3,
+        [LLMPERF_ENGINE_SEQUENCE] = 4e-5, [LLMPERF_ENGINE_HOP] = 1e-5,
+        [LLMPERF_ENGINE_LINK] = 0.4,
     };
     error = (llmperf_error){0};
     memset(&truth, 0, sizeof truth);
