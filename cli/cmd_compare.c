@@ -78,6 +78,7 @@ static const option OPTIONS[] = {
 typedef struct known {
     char name[LLMPERF_PATH_MAX];
     llmperf_status status;
+    bool trusted;               /* tried as the user's own word, which may be a path */
     char why[LLMPERF_TEXT_MAX]; /* where it is not known */
     void *spec;                 /* llmperf_model, llmperf_hw or llmperf_calib; NULL = not known */
 } known;
@@ -228,10 +229,12 @@ static void *resolve(session *s, known_list *list, loader *load, const char *nam
         known *k = find_known(list, tries[i]);
         if (!k && !(k = add_known(s, list, tries[i])))
             return NULL;
-        if (!k->spec && k->status == LLMPERF_OK) {
-            k->status = load(s, tries[i], i != 1, &k->spec, &why);
+        bool trusted = i != 1;
+        if (!k->spec && (k->status == LLMPERF_OK || (trusted && !k->trusted))) {
+            k->trusted = trusted;
+            k->status = load(s, tries[i], trusted, &k->spec, &why);
             snprintf(k->why, sizeof k->why, "%.380s", why.text);
-            if (k->status != LLMPERF_OK && i != 1) { /* the user's own word must be right */
+            if (k->status != LLMPERF_OK && trusted) { /* the user's own word must be right */
                 llmperf_fail(s->error, k->status, "%s", why.text);
                 return NULL;
             }

@@ -11,6 +11,8 @@
 enum {
     HW_MAX = 64,
     DTYPES_MAX = 16,
+    QUANTS_MAX = 16,
+    WORD_MAX = 64,
     JOBS_MAX = 256,
     BLOCK = 32768, /* points computed before they are written, in order */
     TEXT_ROWS = 40,
@@ -20,8 +22,8 @@ static const int64_t POINTS_MAX = (int64_t)1 << 32;
 
 typedef struct sweep_arguments {
     common_arguments common;
-    const char *batch, *prompt, *context, *tp;      /* ranges */
-    const char *weight_dtype, *kv_dtype, *hardware; /* words */
+    const char *batch, *prompt, *context, *tp;   /* ranges */
+    const char *weight_dtype, *kv_dtype, *quant; /* words */
     int phase;
     int64_t jobs;
 } sweep_arguments;
@@ -45,34 +47,18 @@ static const option OPTIONS[] = {
                .group = "Axes"),
     OPTION_ROW(sweep_arguments, kv_dtype, WORDS, "kv-dtype", 0, "DTYPES", "formats of the KV cache",
                .default_text = "as activations", .group = "Axes"),
+    OPTION_ROW(sweep_arguments, quant, WORDS, "quant", 0, "NAMES",
+               "schemes: fp8 fp8-block int8 awq gptq nf4 mxfp4 nvfp4 q8_0 q4_0 none",
+               .default_text = "the checkpoint's", .group = "Axes"),
     OPTION_ROW(sweep_arguments, phase, CHOICE, "phase", 0, "PHASE",
                "what is timed: a decode step, or the prefill of all prompts", .choices = PHASES,
                .default_text = "decode", .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.generate, INT64, "generate", 'g', "N", "new tokens of each",
-               .min = 1, .max = 1073741824, .default_text = "256", .group = "Workload"),
-    OPTION_ROW_GIVEN(sweep_arguments, common.chunk, common.chunk_given, INT64, "chunk", 0, "N",
-                     "most prefill tokens in a step", .min = 1, .max = 1073741824,
-                     .default_text = "8192", .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.query, INT64, "query", 0, "N",
-               "query tokens per sequence in a decode step (verification)", .min = 1, .max = 65536,
-               .default_text = "1", .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE",
-               "format of activations", .default_text = "the file's", .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.attention, CHOICE, "attention", 0, "KIND",
-               "fused, or unfused: batched products with the scores in memory",
-               .choices = COMMON_ATTENTION, .default_text = "fused", .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.memory_utilization, DOUBLE, "memory-utilization", 0, "F",
-               "engine's share of usable memory", .min = 0.01, .max = 1, .default_text = "0.9",
-               .group = "Workload"),
-    OPTION_ROW_GIVEN(sweep_arguments, common.reserve_bytes, common.reserve_given, BYTES, "reserve",
-                     0, "SIZE", "memory of context and libraries", .default_text = "1GiB",
-                     .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
-               "which measurements to use: a file, a name, or none",
-               .default_text = "the best for each part", .group = "Workload"),
-    OPTION_ROW(sweep_arguments, common.engine, TEXT, "engine", 0, "NAME",
-               "profile of an inference engine: vllm, sglang, tensorrt-llm, llama.cpp ...",
-               .default_text = "none: operators alone", .group = "Workload"),
+    COMMON_STEP_ROWS(sweep_arguments),
+    COMMON_ACT_ROW(sweep_arguments),
+    COMMON_FORM_ROWS(sweep_arguments),
+    COMMON_MEMORY_ROWS(sweep_arguments),
+    COMMON_TIMING_ROWS(sweep_arguments),
+    COMMON_CONFIDENCE_ROW(sweep_arguments, "Deployment"),
     OPTION_ROW(sweep_arguments, jobs, INT64, "jobs", 'j', "N", "threads", .min = 1, .max = JOBS_MAX,
                .default_text = "the cores", .group = "Output"),
     COMMON_OUTPUT_ROWS(sweep_arguments),
@@ -86,7 +72,9 @@ typedef struct axis {
 } axis;
 
 typedef struct sweep {
-    const llmperf_model *model;
+    llmperf_model *models; /* one for each scheme; the checkpoint's own where none is asked for */
+    int quant_count;       /* at least 1 */
+    char quant[QUANTS_MAX][WORD_MAX]; /* "" = the checkpoint's own */
     int hw_count;
     llmperf_hw *hw;
     llmperf_calib *calib; /* of each part; those that are not calibrated are without content */
@@ -97,13 +85,14 @@ typedef struct sweep {
     llmperf_workload workload; /* what the axes do not say */
     llmperf_sweep_phase phase;
     int64_t points;
-    /* a case for each legal (hardware, weights, KV, tp), in that order */
+    /* a case for each legal (hardware, scheme, weights, KV, tp), in that order */
     llmperf_case *cases;
     int64_t case_count;
 } sweep;
 
 static void free_sweep(sweep *s)
 {
+    free(s->models);
     free(s->hw);
     free(s->calib);
     free(s->tp.value);
@@ -148,7 +137,7 @@ static bool next_word(const char **rest, char *buffer, size_t size)
 static llmperf_status read_dtypes(const char *name, const char *words, llmperf_dtype *ret_dtypes,
                                   int *ret_count, llmperf_error *error)
 {
-    char word[64];
+    char word[WORD_MAX];
     const char *rest = words;
     *ret_count = 0;
     if (!words) {
@@ -165,6 +154,27 @@ static llmperf_status read_dtypes(const char *name, const char *words, llmperf_d
         ret_dtypes[(*ret_count)++] = dtype;
     }
     return LLMPERF_OK;
+}
+
+/* The model as its file has it, or once for each scheme. */
+static llmperf_status load_models(const sweep_arguments *a, const char *name, sweep *s,
+                                  llmperf_error *error)
+{
+    const char *rest = a->quant;
+    llmperf_status status = LLMPERF_OK;
+    s->models = calloc(QUANTS_MAX, sizeof *s->models);
+    if (!s->models)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    while (status == LLMPERF_OK && (a->quant ? next_word(&rest, s->quant[s->quant_count], WORD_MAX)
+                                             : s->quant_count == 0)) {
+        common_arguments one = a->common;
+        one.quant = a->quant ? s->quant[s->quant_count] : NULL;
+        status = common_load_model(&one, name, &s->models[s->quant_count++], error);
+        if (status == LLMPERF_OK && rest && s->quant_count == QUANTS_MAX)
+            return llmperf_fail(error, LLMPERF_E_USAGE, "option '--quant' takes at most %d schemes",
+                                QUANTS_MAX);
+    }
+    return status;
 }
 
 static llmperf_status load_parts(const sweep_arguments *a, const char *names, sweep *s,
@@ -224,7 +234,8 @@ static llmperf_status load_calibrations(const sweep_arguments *a, sweep *s, llmp
 static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error *error)
 {
     llmperf_error first = {0}, one;
-    int64_t combinations = (int64_t)s->hw_count * s->weight_count * s->kv_count * s->tp.count;
+    int64_t combinations =
+        (int64_t)s->hw_count * s->quant_count * s->weight_count * s->kv_count * s->tp.count;
     s->cases = calloc((size_t)combinations, sizeof *s->cases);
     if (!s->cases)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
@@ -236,12 +247,14 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
         w.kv_dtype = s->kv[rest % s->kv_count];
         rest /= s->kv_count;
         w.weight_dtype = s->weight[rest % s->weight_count];
-        int64_t at = rest / s->weight_count;
+        rest /= s->weight_count;
+        const llmperf_model *model = &s->models[rest % s->quant_count];
+        int64_t at = rest / s->quant_count;
         const llmperf_hw *hw = &s->hw[at];
         const llmperf_calib *calib = s->calibrated[at] ? &s->calib[at] : NULL;
         memset(&one, 0, sizeof one);
         llmperf_status status =
-            llmperf_case_init(&s->cases[s->case_count], s->model, hw, calib, &w, &one);
+            llmperf_case_init(&s->cases[s->case_count], model, hw, calib, &w, &one);
         if (status == LLMPERF_OK) {
             s->case_count++;
             continue;
@@ -279,7 +292,9 @@ static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
     int64_t context =
         s->context.count ? s->context.value[at] : llmperf_mean_context(prompt, c.workload.generate);
     llmperf_case_move(&c, batch, prompt, context);
+    const char *quant = s->quant[c.model - s->models];
     ret_row->hw = c.hw->name;
+    ret_row->quant = quant[0] ? quant : NULL;
     ret_row->weight_dtype = c.workload.weight_dtype;
     ret_row->kv_dtype = c.workload.kv_dtype;
     ret_row->tp = c.workload.tp;
@@ -287,7 +302,6 @@ static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
     ret_row->context = context;
     ret_row->batch = batch;
     ret_row->calibration = c.calib ? c.calib->name : NULL;
-    ret_row->kind = llmperf_case_estimate_kind(&c);
     llmperf_point_of(&c, s->phase, &ret_row->point);
 }
 
@@ -344,15 +358,15 @@ static const char *calibration_names(const sweep *s, char *buffer, size_t size)
 static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common_output *output,
                                 const llmperf_notes *skipped, llmperf_error *error)
 {
-    const char *axes[8];
+    const char *axes[9];
     int axis_count = 0;
     const struct {
         const char *name;
         int64_t count;
-    } all[] = {{"hardware", s->hw_count},   {"weight_dtype", s->weight_count},
-               {"kv_dtype", s->kv_count},   {"tp", s->tp.count},
-               {"prompt", s->prompt.count}, {"context", s->context.count},
-               {"batch", s->batch.count}};
+    } all[] = {
+        {"hardware", s->hw_count},     {"quant", s->quant_count}, {"weight_dtype", s->weight_count},
+        {"kv_dtype", s->kv_count},     {"tp", s->tp.count},       {"prompt", s->prompt.count},
+        {"context", s->context.count}, {"batch", s->batch.count}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].count > 1)
             axes[axis_count++] = all[i].name;
@@ -375,8 +389,8 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_status status =
-        llmperf_sweep_open(output->file, output->format, s->model, calibrations, s->phase, axes,
-                           s->points, shown, &style, &writer, error);
+        llmperf_sweep_open(output->file, output->format, &s->models[0], calibrations, s->phase,
+                           axes, s->points, shown, &style, &writer, error);
     if (status != LLMPERF_OK) {
         free(rows);
         return status;
@@ -391,13 +405,12 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     return llmperf_sweep_close(&writer, skipped, error);
 }
 
-static llmperf_status prepare(const sweep_arguments *a, const option_result *result,
-                              llmperf_model *model, sweep *s, llmperf_notes *skipped,
-                              llmperf_error *error)
+static llmperf_status prepare(const sweep_arguments *a, const option_result *result, sweep *s,
+                              llmperf_notes *skipped, llmperf_error *error)
 {
     llmperf_status status = common_workload(&a->common, &s->workload, error);
     if (status == LLMPERF_OK)
-        status = common_load_model(&a->common, result->positional[0], model, error);
+        status = load_models(a, result->positional[0], s, error);
     if (status == LLMPERF_OK)
         status = load_parts(a, result->positional[1], s, error);
     if (status == LLMPERF_OK)
@@ -416,7 +429,16 @@ static llmperf_status prepare(const sweep_arguments *a, const option_result *res
         status = expand(a->context, 0, 1073741824, &s->context, error);
     if (status != LLMPERF_OK)
         return status;
-    s->model = model;
+    /* what holds for the longest prompt holds for all, but that each is longer than what is cached */
+    for (int64_t i = 0; i < s->prompt.count; i++) {
+        int64_t prompt = s->prompt.value[i];
+        s->workload.prompt = prompt > s->workload.prompt ? prompt : s->workload.prompt;
+        if (prompt <= s->workload.cached)
+            return llmperf_fail(error, LLMPERF_E_USAGE,
+                                "prompt is %lld, of which %lld are cached; longer prompts are "
+                                "allowed",
+                                (long long)prompt, (long long)s->workload.cached);
+    }
     s->phase = a->phase == 1 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE;
     status = make_cases(s, skipped, error);
     if (status != LLMPERF_OK)
@@ -442,7 +464,6 @@ static int run(int argc, char **argv)
     llmperf_notes skipped = {0};
     common_output output;
     sweep s = {0};
-    static llmperf_model model;
 
     llmperf_status status = common_parse(&COMMAND_SWEEP, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -451,7 +472,7 @@ static int run(int argc, char **argv)
         option_print_help(stdout, &COMMAND_SWEEP);
         return 0;
     }
-    status = prepare(&arguments, &result, &model, &s, &skipped, &error);
+    status = prepare(&arguments, &result, &s, &skipped, &error);
     if (status == LLMPERF_OK)
         status = common_open_output(&arguments.common, &output, &error);
     if (status == LLMPERF_OK) {

@@ -29,18 +29,17 @@ typedef struct common_arguments {
         .context = 0                                                                               \
     }
 
-/* Rows of the tables, for a struct whose member `common` is a common_arguments. */
-#define COMMON_WORKLOAD_ROWS(type)                                                                 \
-    OPTION_ROW(type, common.batch, INT64, "batch", 'b', "N", "sequences decoded together",         \
-               .min = 1, .max = 16777216, .default_text = "1", .group = "Workload"),               \
-        OPTION_ROW(type, common.prompt, INT64, "prompt", 's', "N", "prompt tokens of each",        \
-                   .min = 1, .max = 1073741824, .default_text = "1024", .group = "Workload"),      \
-        OPTION_ROW(type, common.generate, INT64, "generate", 'g', "N", "new tokens of each",       \
-                   .min = 1, .max = 1073741824, .default_text = "256", .group = "Workload"),       \
-        OPTION_ROW_GIVEN(type, common.context, common.context_given, INT64, "context", 0, "N",     \
-                         "tokens already cached when a decode step starts", .min = 0,              \
-                         .max = 1073741824, .default_text = "prompt + generate/2",                 \
-                         .group = "Workload"),                                                     \
+/* Rows of the tables, for a struct whose member `common` is a common_arguments. Commands that take a range
+ * or a list where others take one value have rows of their own for it. */
+#define COMMON_CONTEXT_ROW(type)                                                                   \
+    OPTION_ROW_GIVEN(type, common.context, common.context_given, INT64, "context", 0, "N",         \
+                     "tokens already cached when a decode step starts", .min = 0,                  \
+                     .max = 1073741824, .default_text = "prompt + generate/2",                     \
+                     .group = "Workload")
+
+#define COMMON_STEP_ROWS(type)                                                                     \
+    OPTION_ROW(type, common.generate, INT64, "generate", 'g', "N", "new tokens of each", .min = 1, \
+               .max = 1073741824, .default_text = "256", .group = "Workload"),                     \
         OPTION_ROW(type, common.cached, INT64, "cached", 0, "N",                                   \
                    "prompt tokens that a prefix cache holds already", .min = 0, .max = 1073741824, \
                    .default_text = "0", .group = "Workload"),                                      \
@@ -50,49 +49,79 @@ typedef struct common_arguments {
         OPTION_ROW(type, common.query, INT64, "query", 0, "N",                                     \
                    "query tokens per sequence in a decode step (verification)", .min = 1,          \
                    .max = 65536, .default_text = "1", .group = "Workload"),                        \
-        OPTION_ROW(type, common.weight_dtype, TEXT, "weight-dtype", 0, "DTYPE",                    \
-                   "format of dense weights; a wider one is also the LM head's",                   \
-                   .default_text = "the file's", .group = "Formats"),                              \
-        OPTION_ROW(type, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE", "format of activations", \
-                   .default_text = "the file's", .group = "Formats"),                              \
-        OPTION_ROW(type, common.kv_dtype, TEXT, "kv-dtype", 0, "DTYPE", "format of the KV cache",  \
-                   .default_text = "as activations", .group = "Formats"),                          \
-        OPTION_ROW(type, common.quant, TEXT, "quant", 0, "NAME",                                   \
-                   "apply a scheme: fp8 fp8-block int8 awq gptq nf4 mxfp4 nvfp4 q8_0 q4_0 none",   \
-                   .default_text = "the checkpoint's", .group = "Formats"),                        \
         OPTION_ROW(type, common.moe_skew, DOUBLE, "moe-skew", 0, "F",                              \
                    "experts are picked by a power law of this exponent", .min = 0, .max = 10,      \
-                   .default_text = "0, uniform", .group = "Workload"),                             \
-        OPTION_ROW(type, common.attention, CHOICE, "attention", 0, "KIND",                         \
-                   "fused, or unfused: batched products with the scores in memory",                \
-                   .choices = COMMON_ATTENTION, .default_text = "fused", .group = "Formats"),      \
+                   .default_text = "0, uniform", .group = "Workload")
+
+#define COMMON_WEIGHT_ROW(type)                                                                    \
+    OPTION_ROW(type, common.weight_dtype, TEXT, "weight-dtype", 0, "DTYPE",                        \
+               "format of dense weights; a wider one is also the LM head's",                       \
+               .default_text = "the file's", .group = "Formats")
+
+#define COMMON_ACT_ROW(type)                                                                       \
+    OPTION_ROW(type, common.act_dtype, TEXT, "act-dtype", 0, "DTYPE", "format of activations",     \
+               .default_text = "the file's", .group = "Formats")
+
+#define COMMON_KV_ROW(type)                                                                        \
+    OPTION_ROW(type, common.kv_dtype, TEXT, "kv-dtype", 0, "DTYPE", "format of the KV cache",      \
+               .default_text = "as activations", .group = "Formats")
+
+#define COMMON_QUANT_ROW(type)                                                                     \
+    OPTION_ROW(type, common.quant, TEXT, "quant", 0, "NAME",                                       \
+               "apply a scheme: fp8 fp8-block int8 awq gptq nf4 mxfp4 nvfp4 q8_0 q4_0 none",       \
+               .default_text = "the checkpoint's", .group = "Formats")
+
+#define COMMON_FORM_ROWS(type)                                                                     \
+    OPTION_ROW(type, common.attention, CHOICE, "attention", 0, "KIND",                             \
+               "fused, or unfused: batched products with the scores in memory",                    \
+               .choices = COMMON_ATTENTION, .default_text = "fused", .group = "Formats"),          \
         OPTION_ROW(type, common.logits, CHOICE, "logits", 0, "ROWS",                               \
                    "LM head for the last token of a prompt, or for all", .choices = COMMON_LOGITS, \
                    .default_text = "last", .group = "Formats"),                                    \
         OPTION_ROW(type, common.split_qkv, FLAG, "split-qkv", 0, NULL,                             \
-                   "three projections instead of one", .group = "Formats"),                        \
-        OPTION_ROW(type, common.tp, INT64, "tp", 0, "N", "tensor-parallel degree", .min = 1,       \
-                   .max = 65536, .default_text = "1", .group = "Deployment"),                      \
+                   "three projections instead of one", .group = "Formats")
+
+#define COMMON_TP_ROW(type)                                                                        \
+    OPTION_ROW(type, common.tp, INT64, "tp", 0, "N", "tensor-parallel degree", .min = 1,           \
+               .max = 65536, .default_text = "1", .group = "Deployment")
+
+#define COMMON_MEMORY_ROWS(type)                                                                   \
+    OPTION_ROW(type, common.memory_utilization, DOUBLE, "memory-utilization", 0, "F",              \
+               "engine's share of usable memory", .min = 0.01, .max = 1, .default_text = "0.9",    \
+               .group = "Deployment"),                                                             \
+        OPTION_ROW_GIVEN(type, common.reserve_bytes, common.reserve_given, BYTES, "reserve", 0,    \
+                         "SIZE", "memory of context and libraries", .default_text = "1GiB",        \
+                         .group = "Deployment"),                                                   \
+        OPTION_ROW(type, common.kv_block, INT64, "kv-block", 0, "N", "tokens per KV cache block",  \
+                   .min = 1, .max = 65536, .default_text = "16", .group = "Deployment")
+
+#define COMMON_TIMING_ROWS(type)                                                                   \
+    OPTION_ROW(type, common.calibration, TEXT, "calibration", 0, "NAME",                           \
+               "which measurements to use: a file, a name, or none",                               \
+               .default_text = "the best for the part", .group = "Deployment"),                    \
+        OPTION_ROW(type, common.engine, TEXT, "engine", 0, "NAME",                                 \
+                   "profile of an inference engine: vllm, sglang, tensorrt-llm, llama.cpp ...",    \
+                   .default_text = "none: operators alone", .group = "Deployment")
+
+#define COMMON_CONFIDENCE_ROW(type, of_group)                                                      \
+    OPTION_ROW(type, common.confidence, DOUBLE, "confidence", 0, "F", "coverage of intervals",     \
+               .min = 0.01, .max = 0.999, .default_text = "0.9", .group = of_group)
+
+#define COMMON_WORKLOAD_ROWS(type)                                                                 \
+    OPTION_ROW(type, common.batch, INT64, "batch", 'b', "N", "sequences decoded together",         \
+               .min = 1, .max = 16777216, .default_text = "1", .group = "Workload"),               \
+        OPTION_ROW(type, common.prompt, INT64, "prompt", 's', "N", "prompt tokens of each",        \
+                   .min = 1, .max = 1073741824, .default_text = "1024", .group = "Workload"),      \
+        COMMON_CONTEXT_ROW(type), COMMON_STEP_ROWS(type), COMMON_WEIGHT_ROW(type),                 \
+        COMMON_ACT_ROW(type), COMMON_KV_ROW(type), COMMON_QUANT_ROW(type), COMMON_FORM_ROWS(type), \
+        COMMON_TP_ROW(type),                                                                       \
         OPTION_ROW(type, common.pp, INT64, "pp", 0, "N", "pipeline-parallel degree (only 1 yet)",  \
                    .min = 1, .max = 65536, .default_text = "1", .group = "Deployment"),            \
         OPTION_ROW(type, common.ep, INT64, "ep", 0, "N", "expert-parallel degree (only 1 yet)",    \
                    .min = 1, .max = 65536, .default_text = "1", .group = "Deployment"),            \
         OPTION_ROW(type, common.dp, INT64, "dp", 0, "N", "data-parallel degree (only 1 yet)",      \
                    .min = 1, .max = 65536, .default_text = "1", .group = "Deployment"),            \
-        OPTION_ROW(type, common.memory_utilization, DOUBLE, "memory-utilization", 0, "F",          \
-                   "engine's share of usable memory", .min = 0.01, .max = 1,                       \
-                   .default_text = "0.9", .group = "Deployment"),                                  \
-        OPTION_ROW_GIVEN(type, common.reserve_bytes, common.reserve_given, BYTES, "reserve", 0,    \
-                         "SIZE", "memory of context and libraries", .default_text = "1GiB",        \
-                         .group = "Deployment"),                                                   \
-        OPTION_ROW(type, common.kv_block, INT64, "kv-block", 0, "N", "tokens per KV cache block",  \
-                   .min = 1, .max = 65536, .default_text = "16", .group = "Deployment"),           \
-        OPTION_ROW(type, common.calibration, TEXT, "calibration", 0, "NAME",                       \
-                   "which measurements to use: a file, a name, or none",                           \
-                   .default_text = "the best for the part", .group = "Deployment"),                \
-        OPTION_ROW(type, common.engine, TEXT, "engine", 0, "NAME",                                 \
-                   "profile of an inference engine: vllm, sglang, tensorrt-llm, llama.cpp ...",    \
-                   .default_text = "none: operators alone", .group = "Deployment")
+        COMMON_MEMORY_ROWS(type), COMMON_TIMING_ROWS(type)
 
 #define COMMON_TARGET_ROWS(type)                                                                   \
     OPTION_ROW(type, common.tpot_s, TIME, "tpot", 0, "TIME", "target time per output token",       \
@@ -101,8 +130,7 @@ typedef struct common_arguments {
                    .min = 1e-9, .max = 1e6, .group = "Targets"),                                   \
         OPTION_ROW(type, common.price_usd_per_h, PRICE, "price", 0, "USD/h",                       \
                    "price of one device", .group = "Targets"),                                     \
-        OPTION_ROW(type, common.confidence, DOUBLE, "confidence", 0, "F", "coverage of intervals", \
-                   .min = 0.01, .max = 0.999, .default_text = "0.9", .group = "Targets")
+        COMMON_CONFIDENCE_ROW(type, "Targets")
 
 #define COMMON_OUTPUT_ROWS(type)                                                                   \
     OPTION_ROW_GIVEN(type, common.format, common.format_given, CHOICE, "format", 0, "FORMAT",      \

@@ -73,17 +73,33 @@ static bool in_range(const char *name, int64_t value, int64_t least, int64_t mos
     return false;
 }
 
-static bool check_workload(const llmperf_workload *w, llmperf_error *error)
+/* Each distinct prefill step is evaluated: more of them than this is a slip of the pen. */
+static bool check_steps(const llmperf_workload *w, llmperf_error *error)
+{
+    const int64_t most = (int64_t)1 << 20, steps = (w->prompt - w->cached) / w->chunk;
+    if (steps <= most)
+        return true;
+    llmperf_fail(error, LLMPERF_E_USAGE,
+                 "chunk %lld makes %lld steps of the prompt; a chunk for at most %lld is allowed",
+                 (long long)w->chunk, (long long)steps, (long long)most);
+    return false;
+}
+
+/* `asked`: of the workload before defaults were filled in. */
+static bool check_workload(const llmperf_workload *w, const llmperf_workload *asked,
+                           llmperf_error *error)
 {
     bool ok = in_range("batch", w->batch, 1, MOST_SEQUENCES, error);
     ok &= in_range("prompt", w->prompt, 1, MOST_TOKENS, error);
     ok &= in_range("generate", w->generate, 1, MOST_TOKENS, error);
-    ok &= in_range("context", w->context, 0, MOST_TOKENS, error);
+    ok &= in_range(asked->has_context ? "context" : "context, prompt + generate / 2,", w->context,
+                   0, MOST_TOKENS, error);
     ok &= in_range("chunk", w->chunk, 1, MOST_TOKENS, error);
     ok &= in_range("query", w->query, 1, 65536, error);
     ok &= in_range("kv-block", w->kv_block, 1, 65536, error);
     ok &= in_range("tp", w->tp, 1, 65536, error);
     ok &= in_range("cached", w->cached, 0, w->prompt - 1, error);
+    ok = ok && check_steps(w, error);
     if (!(w->memory_utilization > 0 && w->memory_utilization <= 1)) {
         llmperf_fail(error, LLMPERF_E_USAGE,
                      "memory-utilization is %g; above 0 and at most 1 is allowed",
@@ -310,7 +326,7 @@ llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *mo
     if (status != LLMPERF_OK)
         return status;
     fill_defaults(model, w);
-    if (!check_workload(w, error))
+    if (!check_workload(w, workload, error))
         return LLMPERF_E_USAGE;
     status = check_tp(model, hw, w->tp, error);
     if (status != LLMPERF_OK)
@@ -319,6 +335,7 @@ llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *mo
     c.act_bytes_per = llmperf_dtype_bits(w->act_dtype) / 8;
     c.kv_bytes_per = llmperf_dtype_bits(w->kv_dtype) / 8;
     llmperf_dtype asked = w->weight_dtype;
+    c.asked_weight_dtype = (uint8_t)asked;
     if (!asked)
         w->weight_dtype = main_weight_dtype(model);
     status = resolve_weights(hw, model, NULL, asked, w->act_dtype, &c.outside, error);

@@ -9,6 +9,10 @@
 /* Vector arithmetic (norms, activations): fp32 where the part has it, else the next best. */
 llmperf_dtype vector_dtype_of(const llmperf_hw *hw);
 
+/* The workload with the weights' format as it was asked for: a case of it holds the same formats,
+ * where one of c->workload would put a checkpoint's main format in the place of all others. */
+llmperf_workload case_asked(const llmperf_case *c);
+
 /* ---- intervals (interval.c) ----------------------------------------------------------------------- */
 
 /* What the operators of one predicted time add up to, per calibration entry. */
@@ -17,6 +21,7 @@ typedef struct interval_sum {
     double launch_s; /* but for collectives */
     double residual; /* standard deviation of log(time) of the whole: an engine profile's */
     double bound_s;  /* of operators without a fit */
+    double floor_s;  /* the least that the part's peaks and links allow */
     double vector[LLMPERF_CALIB_ENTRIES_MAX][LLMPERF_PARAM_COUNT]; /* sum of t d(log t)/dp */
     double linear[LLMPERF_CALIB_ENTRIES_MAX], square[LLMPERF_CALIB_ENTRIES_MAX]; /* of t, t^2 */
     /* of a profile's parameters beside the operators: sum of t d(log t)/d(log parameter) */

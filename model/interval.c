@@ -8,13 +8,23 @@
  *   - what borrowing from another part adds is one error for all of them;
  *   - an engine profile's residual is one error of the whole step; its parameters, of which the entries
  *     of several fits are made, have one covariance of their logarithms;
- *   - operators without a fit stay bounds: they may take up to `spread` times longer.
+ *   - operators without a fit stay bounds: they may take up to `spread` times longer;
+ *   - no low end is below what the part's peaks allow, by more than an efficiency may exceed them.
  */
 #include <math.h>
 #include <string.h>
 
 #include "internal.h"
 #include "llmperf/engine.h"
+
+/* The least time of one launch. A link's latency is often an assumption, and so no floor. */
+static double floor_of(const llmperf_op *op, const llmperf_hw *hw)
+{
+    if (op->kind != LLMPERF_KIND_COLLECTIVE)
+        return llmperf_time_op(op, hw, NULL, NULL, NULL);
+    const llmperf_link *link = llmperf_hw_link(hw, op->devices);
+    return link ? op->link_bytes / link->bytes_per_s : 0;
+}
 
 void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op, double times)
 {
@@ -24,6 +34,7 @@ void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op
     double t = op->repeat * times * time.time_s;
     bool fitted = false;
     sum->time_s += t;
+    sum->floor_s += op->repeat * times * floor_of(op, c->hw);
     if (op->kind != LLMPERF_KIND_COLLECTIVE)
         sum->launch_s += op->repeat * times * time.launch_s;
     for (int i = 0; i < gradient.count; i++) {
@@ -127,10 +138,11 @@ llmperf_estimate interval_of(const interval_sum *sum, const llmperf_case *c, dou
     variance += lent * lent + whole * whole;
     double s = fitted > 0 ? sqrt(variance) / fitted : 0;
     double factor = exp(normal_quantile(c->workload.confidence) * s);
+    double least = sum->floor_s / llmperf_param_limits(LLMPERF_PARAM_MEMORY).most;
     return (llmperf_estimate){
         .value = sum->time_s,
         /* rounding must not put the value outside */
-        .low = fmin(sum->time_s, fitted / factor + sum->bound_s),
+        .low = fmin(sum->time_s, fmax(least, fitted / factor + sum->bound_s)),
         .high = fmax(sum->time_s, fitted * factor + sum->bound_s * spread),
     };
 }

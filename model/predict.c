@@ -90,24 +90,42 @@ llmperf_estimate llmperf_estimate_op(const llmperf_case *c, const llmperf_op *op
     return llmperf_estimate_ops(c, &once, 1);
 }
 
-static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, double time_s)
+/* A time that the calibration has fits for less than half of is a bound. */
+static llmperf_estimate_kind kind_of(const llmperf_case *c, const interval_sum *sum)
+{
+    return sum->bound_s > 0.5 * sum->time_s ? LLMPERF_ESTIMATE_BOUND
+                                            : llmperf_case_estimate_kind(c);
+}
+
+/* *ret_kind (may be NULL): what its value is. */
+static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, double time_s,
+                                        llmperf_estimate_kind *ret_kind)
 {
     double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP);
+    if (ret_kind)
+        *ret_kind = LLMPERF_ESTIMATE_BOUND;
     if (!c->calib)
         return bound_of_time(time_s, spread);
     step_collector k = {.c = c, .sum.residual = c->calib->host.decode_residual};
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
     collect_step(&segment, 1, 1, &k);
+    if (ret_kind)
+        *ret_kind = kind_of(c, &k.sum);
     return interval_of(&k.sum, c, spread);
 }
 
-static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, double time_s)
+static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, double time_s,
+                                         llmperf_estimate_kind *ret_kind)
 {
     double spread = llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP);
+    if (ret_kind)
+        *ret_kind = LLMPERF_ESTIMATE_BOUND;
     if (!c->calib)
         return bound_of_time(time_s, spread);
     step_collector k = {.c = c, .sum.residual = c->calib->host.prefill_residual};
     llmperf_prefill_steps(c, batch, c->workload.chunk, collect_step, &k);
+    if (ret_kind)
+        *ret_kind = kind_of(c, &k.sum);
     return interval_of(&k.sum, c, spread);
 }
 
@@ -116,7 +134,7 @@ static void predict_prefill(const llmperf_case *c, llmperf_prediction *p)
     const llmperf_workload *w = &c->workload;
     llmperf_total one;
     p->prefill_steps = llmperf_prefill_total(c, w->batch, &p->prefill.total);
-    p->prefill.time_s = estimate_prefill(c, w->batch, p->prefill.total.time_s);
+    p->prefill.time_s = estimate_prefill(c, w->batch, p->prefill.total.time_s, NULL);
     p->prefill.tokens_per_s =
         rate_of((double)w->batch * (double)(w->prompt - w->cached), p->prefill.time_s);
     p->prefill.bound = main_bound(&p->prefill.total);
@@ -124,7 +142,7 @@ static void predict_prefill(const llmperf_case *c, llmperf_prediction *p)
     p->ttft_s = p->prefill.time_s;
     if (w->batch > 1) {
         llmperf_prefill_total(c, 1, &one);
-        p->ttft_s = estimate_prefill(c, 1, one.time_s);
+        p->ttft_s = estimate_prefill(c, 1, one.time_s, NULL);
     }
 }
 
@@ -134,7 +152,7 @@ static void predict_decode(const llmperf_case *c, llmperf_prediction *p)
     llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
     llmperf_total *total = &p->decode.total;
     llmperf_step(c, &segment, 1, NULL, NULL, total);
-    p->decode.time_s = estimate_decode(c, w->batch, total->time_s);
+    p->decode.time_s = estimate_decode(c, w->batch, total->time_s, NULL);
     p->tpot_s = p->decode.time_s;
     p->decode.tokens_per_s = rate_of((double)w->batch, p->tpot_s);
     p->tokens_per_s_per_seq = rate_of(1, p->tpot_s);
@@ -230,8 +248,8 @@ static void predict_targets(const llmperf_case *c, llmperf_prediction *p)
         p->limited_by_memory = over == 0 || p->memory.max_batch < most;
         p->max_batch_at_tpot = p->limited_by_memory ? p->memory.max_batch : most;
         if (p->max_batch_at_tpot > 0)
-            p->tpot_at_max_batch_s =
-                estimate_decode(c, p->max_batch_at_tpot, llmperf_tpot(c, p->max_batch_at_tpot));
+            p->tpot_at_max_batch_s = estimate_decode(c, p->max_batch_at_tpot,
+                                                     llmperf_tpot(c, p->max_batch_at_tpot), NULL);
     }
 }
 
@@ -258,13 +276,20 @@ static bool fits_with(const llmperf_case *c, const llmperf_workload *changed)
     return memory.fits;
 }
 
+llmperf_workload case_asked(const llmperf_case *c)
+{
+    llmperf_workload w = c->workload;
+    w.weight_dtype = (llmperf_dtype)c->asked_weight_dtype;
+    return w;
+}
+
 /* Three ways out of a deployment that does not fit: more devices, smaller weights, less context. */
 static void predict_ways_out(const llmperf_case *c, llmperf_prediction *p)
 {
     static const llmperf_dtype smaller[] = {LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_INT4};
     const llmperf_workload *w = &c->workload;
     for (int64_t tp = w->tp + 1; tp <= 1024 && !p->fitting_tp; tp++) {
-        llmperf_workload changed = *w;
+        llmperf_workload changed = case_asked(c);
         changed.tp = tp;
         if (tp_is_legal(c->model, tp) && fits_with(c, &changed))
             p->fitting_tp = tp;
@@ -299,10 +324,10 @@ void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_
     if (phase == LLMPERF_SWEEP_DECODE) {
         llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
         llmperf_step(c, &segment, 1, NULL, NULL, &total);
-        point.time_s = estimate_decode(c, w->batch, total.time_s);
+        point.time_s = estimate_decode(c, w->batch, total.time_s, &point.kind);
     } else {
         llmperf_prefill_total(c, w->batch, &total);
-        point.time_s = estimate_prefill(c, w->batch, total.time_s);
+        point.time_s = estimate_prefill(c, w->batch, total.time_s, &point.kind);
         tokens *= (double)(w->prompt - w->cached);
     }
     point.tokens_per_s = rate_of(tokens, point.time_s);
@@ -387,15 +412,6 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
 {
     if (!c->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
-    /* each distinct prefill step is evaluated: more of them than this is a slip of the pen */
-    const int64_t most_steps = (int64_t)1 << 20;
-    int64_t steps = (c->workload.prompt - c->workload.cached) / c->workload.chunk;
-    if (steps > most_steps)
-        return llmperf_fail(
-            error, LLMPERF_E_USAGE,
-            "chunk %lld makes %lld steps of the prompt; a chunk for at most %lld is "
-            "allowed",
-            (long long)c->workload.chunk, (long long)steps, (long long)most_steps);
     llmperf_prediction *p = ret_prediction;
     memset(p, 0, sizeof *p);
     p->c = c;

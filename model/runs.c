@@ -274,9 +274,12 @@ static void add_step(const llmperf_run_step *step, void *context)
         return;
     }
     double times = step->times * (step->mixed ? 1 + c->calib->host.mixed_frac : 1);
-    const interval_sum before = {.time_s = part->time_s, .launch_s = part->launch_s};
+    const interval_sum before = {
+        .time_s = part->time_s, .launch_s = part->launch_s, .floor_s = part->floor_s};
     for (int i = 0; i < count; i++)
         interval_add(part, c, &ops[i], times);
+    /* what mixing costs is no floor */
+    part->floor_s = before.floor_s + (part->floor_s - before.floor_s) * step->times / times;
     interval_add_host(part, &before, c, step->segments, step->segment_count, times);
     if (step->mixed) /* d(time) / d(log mixed) */
         part->host[LLMPERF_ENGINE_MIXED] +=

@@ -444,8 +444,8 @@ static void predict_next(page *p, const llmperf_prediction *r, const llmperf_tex
         snprintf(more, sizeof more, "-b %lld", (long long)r->memory.max_batch);
         put_command(p, r, style, "predict", more, "all that memory holds");
     }
-    llmperf_workload changed = *w;
     if (llmperf_dtype_bits(w->kv_dtype) >= 16) {
+        llmperf_workload changed = case_asked(r->c);
         changed.kv_dtype = LLMPERF_DTYPE_FP8;
         snprintf(why, sizeof why, "batch %s", human_count((double)batch_with(r, &changed), number));
         put_command(p, r, style, "predict", "--kv-dtype fp8", why);

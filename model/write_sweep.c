@@ -44,7 +44,7 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
     if (w.form == FORM_CSV) {
         fputs("hardware,weight_dtype,kv_dtype,tp,prompt,context,batch,time_s,time_low_s,"
               "time_high_s,tokens_per_s,intensity_flop_per_byte,total_bytes,bound,fits,"
-              "calibration,kind\n",
+              "calibration,kind,quant\n",
               out);
     } else if (w.form == FORM_JSON) {
         sink s;
@@ -99,7 +99,9 @@ static void row_csv(FILE *out, const llmperf_sweep_row *r)
     fprintf(out, "%s,%s,", llmperf_bound_name((llmperf_bound)r->point.bound),
             r->point.fits ? "true" : "false");
     csv_text(out, r->calibration ? r->calibration : "");
-    fprintf(out, ",%s\n", llmperf_estimate_kind_name(r->kind));
+    fprintf(out, ",%s,", llmperf_estimate_kind_name(r->point.kind));
+    csv_text(out, r->quant ? r->quant : "");
+    fputc('\n', out);
 }
 
 static void row_json(llmperf_sweep_writer *w, const llmperf_sweep_row *r)
@@ -126,7 +128,8 @@ static void row_json(llmperf_sweep_writer *w, const llmperf_sweep_row *r)
     sink_text(&s, "bound", llmperf_bound_name((llmperf_bound)r->point.bound));
     sink_bool(&s, "fits", r->point.fits);
     sink_text(&s, "calibration", r->calibration);
-    sink_text(&s, "kind", llmperf_estimate_kind_name(r->kind));
+    sink_text(&s, "kind", llmperf_estimate_kind_name(r->point.kind));
+    sink_text(&s, "quant", r->quant);
     sink_end_object(&s);
 }
 
@@ -136,7 +139,7 @@ static void row_page(page *p, const llmperf_sweep_row *r)
         rate[HUMAN_MAX];
     const char *cells[] = {
         r->hw,
-        llmperf_dtype_name(r->weight_dtype),
+        r->quant && strcmp(r->quant, "none") != 0 ? r->quant : llmperf_dtype_name(r->weight_dtype),
         llmperf_dtype_name(r->kv_dtype),
         human_count((double)r->tp, tp),
         human_tokens((double)r->prompt, prompt),

@@ -63,6 +63,7 @@ typedef struct llmperf_case {
 
     double act_bytes_per, kv_bytes_per;
     uint8_t attention_dtype, index_dtype, vector_dtype;
+    uint8_t asked_weight_dtype; /* NONE = each class of weights as the file has it */
     /* the model's own weights (embedding, head) and each layer shape's */
     llmperf_case_weights outside, layer[LLMPERF_LAYER_KINDS_MAX];
     llmperf_notes notes;
@@ -302,8 +303,9 @@ typedef enum llmperf_sweep_phase {
 typedef struct llmperf_point {
     llmperf_estimate time_s, tokens_per_s;
     double intensity_flop_per_byte;
-    double total_bytes; /* of memory per device at prompt + generate tokens */
-    uint8_t bound;      /* llmperf_bound under which most of the time is spent */
+    double total_bytes;         /* of memory per device at prompt + generate tokens */
+    llmperf_estimate_kind kind; /* a bound where the calibration times less than half of it */
+    uint8_t bound;              /* llmperf_bound under which most of the time is spent */
     bool fits;
 } llmperf_point;
 

@@ -59,12 +59,12 @@ LLMPERF_API llmperf_status llmperf_write_hw(FILE *out, const char *format, const
 
 /* One row of a sweep. */
 typedef struct llmperf_sweep_row {
-    const char *hw; /* name */
+    const char *hw;    /* name */
+    const char *quant; /* scheme that was asked for; NULL = none */
     llmperf_dtype weight_dtype, kv_dtype;
     int64_t tp, prompt, context, batch;
     llmperf_point point;
     const char *calibration; /* name; NULL = none */
-    llmperf_estimate_kind kind;
 } llmperf_sweep_row;
 
 /*

@@ -56,6 +56,26 @@ def refused(text, words="", code=3, name="rows.csv"):
         return lines[0].replace(str(file), "FILE")
 
 
+# ---- names ---------------------------------------------------------------------------------------------
+
+
+@case("an option may be the very path that a file names")
+def _():
+    # engines write the folder that they were started with; as our user's word it may be opened
+    with folder() as here:
+        shutil.copy(DATA / "configs" / "meta-llama__Meta-Llama-3.1-8B.json", here / "config.json")
+        shutil.copy(SOURCE / "specs" / "hardware" / "h100-sxm.yaml", here / "gpu.yaml")
+        for word, path, name in (("--model", str(here), {"model": str(here)}),
+                                 ("--hw", str(here / "gpu.yaml"), {"gpu": str(here / "gpu.yaml")})):
+            text = table(row(**name))
+            line = refused(text, code=2)
+            contains(line, word)
+            rows = compare(f"{word} {path}", text)["rows"]
+            equal(len(rows), 1, word)
+            wanted = run_json("predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128 --engine vllm")
+            close(rows[0]["predicted"]["value"], wanted["tpot_s"]["value"], word)
+
+
 # ---- predictions --------------------------------------------------------------------------------------
 
 

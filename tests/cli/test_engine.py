@@ -41,6 +41,25 @@ def _():
     close(sum(report["decode"]["share"].values()), 1, relative=1e-9)
 
 
+@case("no interval reaches below what the part's peaks allow")
+def _():
+    # shipped efficiencies may exceed a datasheet by 5 %, an interval's low end no more than that
+    engines = run("specs list engine --names", code=0).out.split()
+    for engine in engines + ["none"]:
+        for model, part in (("qwen2.5-14b", "rtx-4090"), ("llama-3.1-70b", "h200-sxm"),
+                            ("qwen3-coder-480b-a35b", "mi300x")):
+            for phase in ("decode", "prefill"):
+                words = (f"sweep {model} {part} -b 1,16,256 -s 512 --phase {phase} "
+                         f"--confidence 0.999 --engine {engine}")
+                rows = run_json(words)["rows"]
+                for row, least in zip(rows, run_json(f"{words} --calibration none "
+                                                     "--engine none")["rows"]):
+                    expect(row["time_low_s"] >= least["time_s"] / 1.0501,
+                           f"{words}: {row['time_low_s']} s below {least['time_s']} s")
+                    close(row["tokens_per_s"] * row["time_s"],
+                          row["batch"] * (512 if phase == "prefill" else 1))
+
+
 @case("predict names the profile, its part and kind")
 def _():
     report = run_json(PREDICT)

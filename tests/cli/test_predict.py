@@ -345,6 +345,30 @@ def _():
             run(line, code=0)
 
 
+@case("ways out of a checkpoint of mixed formats keep its formats")
+def _():
+    # int4 or mxfp4 experts beside 16-bit attention: all weights in the experts' format would be less
+    for words, tp in (("predict kimi-k2.5 rtx-4070-ti -s 17 -g 2", None),
+                      ("predict nemotron-3-ultra h20 -b 64 -s 1000 -g 512 --quant mxfp4", 8),
+                      ("predict gpt-oss-120b l40s", None)):
+        result = run(words, code=8)
+        for line in commands(result.out, "What would fit:"):
+            run(line, code=0)
+        if tp:
+            equal(run_json(words, code=8)["would_fit"]["tp"], tp)
+            # by hand: with --tp 4 it is 107.7 GB of 102.6 on each device
+            run(f"{words} --tp {tp // 2}", code=8)
+
+
+@case("next: tells the batch that an fp8 KV cache would hold")
+def _():
+    for words in (PREDICT, "predict gpt-oss-20b h100-sxm", "predict kimi-k2.5 b200 --tp 8",
+                  "predict llama-3.1-70b h100-sxm --tp 4 --quant awq"):
+        line = next(line for line in run(words).out.splitlines() if "--kv-dtype fp8" in line)
+        told = int(line.rsplit("# batch ", 1)[1].replace(",", ""))
+        equal(run_json(f"{words} --kv-dtype fp8")["memory"]["max_batch"], told, words)
+
+
 @case("next: proposes commands that run")
 def _():
     for words in (PREDICT, f"{PREDICT} -b 64 --tpot 30ms", "predict llama-3.1-70b h100-sxm --tp 4",
