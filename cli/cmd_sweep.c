@@ -440,7 +440,9 @@ static llmperf_status prepare(const sweep_arguments *a, const option_result *res
                                 (long long)prompt, (long long)s->workload.cached);
     }
     s->phase = a->phase == 1 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE;
-    status = make_cases(s, skipped, error);
+    status = make_cases(s, skipped, error); /* of the longest prompt */
+    if (status == LLMPERF_OK && s->phase == LLMPERF_SWEEP_PREFILL)
+        status = llmperf_case_check_steps(&s->cases[0], error);
     if (status != LLMPERF_OK)
         return status;
     const int64_t counts[] = {s->case_count, s->prompt.count,

@@ -73,18 +73,6 @@ static bool in_range(const char *name, int64_t value, int64_t least, int64_t mos
     return false;
 }
 
-/* Each distinct prefill step is evaluated: more of them than this is a slip of the pen. */
-static bool check_steps(const llmperf_workload *w, llmperf_error *error)
-{
-    const int64_t most = (int64_t)1 << 20, steps = (w->prompt - w->cached) / w->chunk;
-    if (steps <= most)
-        return true;
-    llmperf_fail(error, LLMPERF_E_USAGE,
-                 "chunk %lld makes %lld steps of the prompt; a chunk for at most %lld is allowed",
-                 (long long)w->chunk, (long long)steps, (long long)most);
-    return false;
-}
-
 /* `asked`: of the workload before defaults were filled in. */
 static bool check_workload(const llmperf_workload *w, const llmperf_workload *asked,
                            llmperf_error *error)
@@ -99,7 +87,6 @@ static bool check_workload(const llmperf_workload *w, const llmperf_workload *as
     ok &= in_range("kv-block", w->kv_block, 1, 65536, error);
     ok &= in_range("tp", w->tp, 1, 65536, error);
     ok &= in_range("cached", w->cached, 0, w->prompt - 1, error);
-    ok = ok && check_steps(w, error);
     if (!(w->memory_utilization > 0 && w->memory_utilization <= 1)) {
         llmperf_fail(error, LLMPERF_E_USAGE,
                      "memory-utilization is %g; above 0 and at most 1 is allowed",

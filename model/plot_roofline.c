@@ -265,16 +265,6 @@ static void describe(const llmperf_case *c, const int64_t *batches, int count, l
                  (int)(100 * LEAST_SHARE));
 }
 
-/* Every prefill step is evaluated; llmperf_predict() has the same limit. */
-static llmperf_status check_steps(const llmperf_workload *w, llmperf_error *error)
-{
-    if ((w->prompt - w->cached) / w->chunk <= (int64_t)1 << 20)
-        return LLMPERF_OK;
-    return llmperf_fail(error, LLMPERF_E_USAGE,
-                        "chunk %lld is too small for a prompt of %lld tokens; more are allowed",
-                        (long long)w->chunk, (long long)w->prompt);
-}
-
 static llmperf_status draw(const llmperf_case *c, const int64_t *batches,
                            const step_sum *const *sums, int count, llmperf_plot *plot,
                            llmperf_error *error)
@@ -322,7 +312,7 @@ llmperf_status llmperf_plot_roofline(const llmperf_case *c, const int64_t *batch
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "a roofline shows decode at 1 to %d batches; %d are given", BATCHES_MAX,
                             batch_count);
-    llmperf_status status = check_steps(&c->workload, error);
+    llmperf_status status = llmperf_case_check_steps(c, error);
     if (status != LLMPERF_OK)
         return status;
     step_sum *sums = calloc((size_t)batch_count + 1, sizeof *sums);

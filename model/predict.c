@@ -276,6 +276,18 @@ static bool fits_with(const llmperf_case *c, const llmperf_workload *changed)
     return memory.fits;
 }
 
+llmperf_status llmperf_case_check_steps(const llmperf_case *c, llmperf_error *error)
+{
+    const int64_t most = (int64_t)1 << 20, chunk = c->workload.chunk;
+    int64_t steps = (c->workload.prompt - c->workload.cached) / chunk;
+    if (steps <= most)
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "chunk %lld makes %lld steps of the prompt; a chunk for at most %lld is "
+                        "allowed",
+                        (long long)chunk, (long long)steps, (long long)most);
+}
+
 llmperf_workload case_asked(const llmperf_case *c)
 {
     llmperf_workload w = c->workload;
@@ -412,6 +424,9 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
 {
     if (!c->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
+    llmperf_status status = llmperf_case_check_steps(c, error);
+    if (status != LLMPERF_OK)
+        return status;
     llmperf_prediction *p = ret_prediction;
     memset(p, 0, sizeof *p);
     p->c = c;

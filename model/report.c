@@ -137,6 +137,8 @@ llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf
 {
     form f = FORM_TEXT;
     llmperf_status status = find_form(format, false, &f, error);
+    if (status == LLMPERF_OK && chunk > 0)
+        status = llmperf_case_check_steps(c, error);
     if (status != LLMPERF_OK)
         return status;
     phase_ops phases[2] = {{.name = "prefill"}, {.name = "decode"}};

@@ -318,6 +318,9 @@ llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run
 {
     if (!c->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
+    llmperf_status status = llmperf_case_check_steps(c, error);
+    if (status != LLMPERF_OK)
+        return status;
     if (run->metric == LLMPERF_METRIC_MEMORY) {
         llmperf_memory memory;
         llmperf_memory_of(c, &memory);
@@ -334,7 +337,7 @@ llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run
         sum->part[0].residual = c->calib->host.decode_residual;
         sum->part[1].residual = c->calib->host.prefill_residual;
     }
-    llmperf_status status = llmperf_run_steps(c, run, add_step, sum, &waits, error);
+    status = llmperf_run_steps(c, run, add_step, sum, &waits, error);
     if (status == LLMPERF_OK) {
         add_wait(sum, waits);
         llmperf_estimate time_s = time_of(sum);

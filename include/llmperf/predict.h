@@ -76,6 +76,10 @@ LLMPERF_API llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmpe
                                              const llmperf_workload *workload,
                                              llmperf_error *error);
 
+/* Whether its prompts can be timed step by step: each prefill step is evaluated, and a chunk that makes a
+ * million of them is a slip of the pen. Errors: LLMPERF_E_USAGE. */
+LLMPERF_API llmperf_status llmperf_case_check_steps(const llmperf_case *c, llmperf_error *error);
+
 /* The arithmetic that most of the dense weights run in. */
 LLMPERF_API llmperf_dtype llmperf_case_compute_dtype(const llmperf_case *c);
 

@@ -40,9 +40,10 @@ def _():
 def _():
     kinds = set()
     for model in ("llama-3.1-8b", "mamba-2.8b", "jamba-v0.1", "nemotron-3-nano"):
-        for part in ("h100-sxm", "mi300x"):
+        for part in ("h100-sxm", "b200", "mi300x"):
             row = run_json(f"sweep {model} {part} -b 1")["rows"][0]
-            equal(row["kind"], run_json(f"predict {model} {part}", code=None)["tpot_s"]["kind"], model)
+            report = run_json(f"predict {model} {part}", code=None)
+            equal(row["kind"], report["tpot_s"]["kind"], model)
             kinds.add(row["kind"])
     expect({"calibrated", "borrowed", "bound"} <= kinds, str(kinds))
 
@@ -109,9 +110,9 @@ def _():
 @case("steps without end are refused at once, by every command")
 def _():
     # 2^29 tokens one by one: hours
-    for words in ("sweep llama-3.1-8b h100-sxm --phase prefill -b 1", "layers llama-3.1-8b h100-sxm",
-                  "predict llama-3.1-8b h100-sxm", "plot batch llama-3.1-8b h100-sxm",
-                  "explain ttft_s llama-3.1-8b h100-sxm"):
+    for words in ("sweep llama-3.1-8b h100-sxm --phase prefill -b 1",
+                  "layers llama-3.1-8b h100-sxm", "predict llama-3.1-8b h100-sxm",
+                  "plot roofline llama-3.1-8b h100-sxm", "explain ttft_s llama-3.1-8b h100-sxm"):
         result = run(f"{words} -s 536870912 --chunk 1", code=2, timeout=20)
         contains(result.err, "chunk 1 makes 536870912 steps", words)
     # what nobody asked for is not blamed
