@@ -108,7 +108,7 @@ typedef struct session {
     const char *path; /* of the samples that are being read */
     /* the first file whose rows lack facts */
     char needs_file[LLMPERF_NAME_MAX], needs[LLMPERF_TEXT_MAX];
-    int64_t runs, profiled;
+    int64_t runs, profiled, offline;
     fact_use use[FACT_COUNT];
     llmperf_error *error;
 } session;
@@ -361,7 +361,7 @@ static llmperf_status make_calibration(session *s, const llmperf_hw *hw, const l
         free(kernels);
         return s->error->status;
     }
-    llmperf_engine_choose(&s->paths, profile, hw, run->kind == LLMPERF_RUN_SERVING, &part);
+    llmperf_engine_choose(&s->paths, profile, hw, run->kind != LLMPERF_RUN_STATIC, &part);
     llmperf_engine_calib(profile, &part, hw, kernels, ret_calib);
     free(kernels);
     *ret_found = true;
@@ -375,7 +375,7 @@ static const llmperf_calib *calibration_of(session *s, const llmperf_hw *hw, con
                                            llmperf_status *ret_status)
 {
     const char *library = library_of(run->engine);
-    bool served = profile && run->kind == LLMPERF_RUN_SERVING;
+    bool served = profile && run->kind != LLMPERF_RUN_STATIC;
     char key[LLMPERF_NAME_MAX + 64];
     *ret_status = s->error->status; /* of finding the profile */
     if (*ret_status != LLMPERF_OK ||
@@ -430,7 +430,7 @@ static void complete(session *s, llmperf_run *run)
     fill_word(run->weight_dtype, sizeof run->weight_dtype, a->common.weight_dtype);
     fill_word(run->act_dtype, sizeof run->act_dtype, a->common.act_dtype);
     fill_word(run->kv_dtype, sizeof run->kv_dtype, a->common.kv_dtype);
-    if (run->batch == 0)
+    if (run->batch == 0 && run->kind != LLMPERF_RUN_OFFLINE) /* else --batch is a limit */
         run->batch = filled(s, FACT_BATCH, a->common.batch);
     if (run->prompt == 0 && !run->has_depth)
         run->prompt = (double)filled(s, FACT_PROMPT, a->common.prompt);
@@ -499,8 +499,8 @@ static void label_of(const llmperf_run *run, char *buffer, size_t size)
         snprintf(tp, sizeof tp, " tp %lld", (long long)run->tp);
     snprintf(buffer, size, "%.40s%s%.12s %c %lld %s%.0f+%.0f%s %s",
              run->model[0] ? run->model : "?", run->weight_dtype[0] ? " " : "", run->weight_dtype,
-             run->kind == LLMPERF_RUN_SERVING ? 'c' : 'b', (long long)run->batch, depth,
-             run->prompt, run->generate, tp, short_metric(run->metric));
+             run->kind != LLMPERF_RUN_STATIC ? 'c' : 'b', (long long)run->batch, depth, run->prompt,
+             run->generate, tp, short_metric(run->metric));
 }
 
 /* ---- groups -------------------------------------------------------------------------------------------- */
@@ -574,10 +574,25 @@ static llmperf_status skip_incomplete(session *s, const llmperf_run *run, const 
     return skip(s, run, why);
 }
 
+/* The batch of an offline run, which the engine picked. */
+static llmperf_status set_in_flight(session *s, const llmperf_run *run, llmperf_case *c,
+                                    llmperf_error *why)
+{
+    int64_t most = filled(s, FACT_BATCH, s->arguments->common.batch);
+    int64_t count = llmperf_run_in_flight(c, run, most);
+    if (count < 1)
+        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED,
+                            "not even one sequence fits into memory: what ran there is not what "
+                            "the row says");
+    llmperf_case_move(c, count, c->workload.prompt, c->workload.context);
+    s->offline++;
+    return LLMPERF_OK;
+}
+
 /* Prediction and roofline of one run; LLMPERF_E_UNSUPPORTED and others with the reason. */
-static llmperf_status predict_run(const session *s, const llmperf_run *run,
-                                  const llmperf_model *model, const llmperf_hw *hw,
-                                  const llmperf_calib *calib, llmperf_compare_row *row,
+static llmperf_status predict_run(session *s, const llmperf_run *run, const llmperf_model *model,
+                                  const llmperf_hw *hw, const llmperf_calib *calib,
+                                  llmperf_compare_row *row, int64_t *ret_in_flight,
                                   llmperf_error *why)
 {
     static llmperf_model own; /* with the run's formats */
@@ -592,6 +607,9 @@ static llmperf_status predict_run(const session *s, const llmperf_run *run,
         status = llmperf_run_formats(run, &own, &w, why);
     if (status == LLMPERF_OK)
         status = llmperf_case_init(&c, &own, hw, calib, &w, why);
+    if (status == LLMPERF_OK && run->kind == LLMPERF_RUN_OFFLINE)
+        status = set_in_flight(s, run, &c, why);
+    *ret_in_flight = c.workload.batch;
     if (status == LLMPERF_OK)
         status = llmperf_run_predict(&c, run, &row->predicted, why);
     if (status != LLMPERF_OK)
@@ -609,6 +627,7 @@ static llmperf_status compare_run(session *s, const llmperf_run *read)
     llmperf_error why = {0};
     llmperf_compare_row row = {.line = run.line, .measured = run.value};
     char needed[LLMPERF_TEXT_MAX];
+    int64_t in_flight = 0;
     llmperf_status status = LLMPERF_OK;
     complete(s, &run);
     s->runs++;
@@ -636,11 +655,13 @@ static llmperf_status compare_run(session *s, const llmperf_run *read)
     if (profile)
         fill_word(run.engine, sizeof run.engine, profile->name);
     s->profiled += profile != NULL;
-    if (predict_run(s, &run, model, hw, calib, &row, &why) != LLMPERF_OK)
+    if (predict_run(s, &run, model, hw, calib, &row, &in_flight, &why) != LLMPERF_OK)
         return skip_for(s, &run, &why);
     snprintf(row.metric, sizeof row.metric, "%s", llmperf_metric_name(run.metric));
     memcpy(row.file, run.file, sizeof row.file);
-    label_of(&run, row.label, sizeof row.label);
+    llmperf_run shown = run; /* with the batch that was taken for it */
+    shown.batch = in_flight;
+    label_of(&shown, row.label, sizeof row.label);
     group_of(s, &run, row.metric, row.group, sizeof row.group);
     row.has_run = true;
     row.run = run;
@@ -836,6 +857,15 @@ static void note_kinds(const session *s, llmperf_comparison *c)
     if (borrowed > 0)
         llmperf_note(&c->notes, "%d of %d predictions borrow what was fitted on other parts",
                      borrowed, c->row_count);
+    if (s->offline > 0)
+        llmperf_note(
+            &c->notes,
+            "%lld of %d rows are of everything at once: as many sequences in flight (c) as "
+            "memory holds at full length, at most %s",
+            (long long)s->offline, c->row_count,
+            s->arguments->common.batch > 0
+                ? "--batch"
+                : "the engine's default (vllm 256, tensorrt-llm 2048; --batch N for another)");
     if (s->profiled > 0 && c->row_count > 0)
         llmperf_note(
             &c->notes,

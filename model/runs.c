@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 #include "llmperf/runs.h"
@@ -226,9 +227,10 @@ llmperf_status llmperf_run_steps(const llmperf_case *c, const llmperf_run *run,
     if (run->metric == LLMPERF_METRIC_NONE || run->metric == LLMPERF_METRIC_MEMORY ||
         (unsigned)run->metric >= LLMPERF_METRIC_COUNT)
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "the run has no time");
-    if (run->kind == LLMPERF_RUN_OFFLINE)
+    if (run->kind == LLMPERF_RUN_OFFLINE && run->metric != LLMPERF_METRIC_OUTPUT_RATE &&
+        run->metric != LLMPERF_METRIC_TOTAL_RATE)
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                            "the engine picks the batch of an offline run");
+                            "of an offline run the rate of whole requests is predicted");
     if (run->kind == LLMPERF_RUN_STATIC) {
         static_steps(c, run->metric, &s);
         return LLMPERF_OK;
@@ -241,6 +243,32 @@ llmperf_status llmperf_run_steps(const llmperf_case *c, const llmperf_run *run,
                             "the prompt rate of served requests is not predicted");
     served_steps(c, run, &s, ret_waits);
     return LLMPERF_OK;
+}
+
+/*
+ * The most sequences that engines keep in flight unless they are told otherwise; others take what
+ * memory holds.
+ *   source: vLLM 0.5 - 0.8, "Engine Arguments", --max-num-seqs (later versions 1024 on parts of 70 GB
+ *           and more); TensorRT-LLM, trtllm-build, --max_batch_size
+ */
+static const struct {
+    const char *engine;
+    int64_t most;
+} IN_FLIGHT[] = {{"vllm", 256}, {"tensorrt-llm", 2048}, {"trtllm", 2048}, {"trt-llm", 2048}};
+
+int64_t llmperf_run_in_flight(const llmperf_case *c, const llmperf_run *run, int64_t most)
+{
+    llmperf_memory memory;
+    llmperf_memory_of(c, &memory);
+    int64_t count = memory.max_batch;
+    for (size_t i = 0; i < sizeof IN_FLIGHT / sizeof *IN_FLIGHT && most <= 0; i++)
+        if (strncmp(run->engine, IN_FLIGHT[i].engine, strlen(IN_FLIGHT[i].engine)) == 0)
+            most = IN_FLIGHT[i].most;
+    const int64_t limits[] = {most, run->batch, run->requests};
+    for (int i = 0; i < 3; i++)
+        if (limits[i] > 0 && limits[i] < count)
+            count = limits[i];
+    return count;
 }
 
 /* ---- prediction ---------------------------------------------------------------------------------------------- */

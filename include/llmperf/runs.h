@@ -106,6 +106,15 @@ LLMPERF_API llmperf_status llmperf_run_formats(const llmperf_run *run, llmperf_m
  * Rates count what llmperf_metric says; a request's time when served. */
 LLMPERF_API double llmperf_run_time(const llmperf_run *run, const llmperf_workload *workload);
 
+/*
+ * The sequences that an engine keeps in flight when all requests come at once: as many as memory
+ * holds at full length, but no more than were offered (run->requests, run->batch) nor than `most`; 0 =
+ * the engine's documented default, where it is known (vllm 256, tensorrt-llm 2048). 0 where not even
+ * one fits. The case is of one sequence: llmperf_case_move() gives it the others.
+ */
+LLMPERF_API int64_t llmperf_run_in_flight(const llmperf_case *c, const llmperf_run *run,
+                                          int64_t most);
+
 /* Equal steps that make up the time of a run. */
 typedef struct llmperf_run_step {
     const llmperf_segment *segments;
@@ -126,6 +135,7 @@ typedef void (*llmperf_run_visit)(const llmperf_run_step *step, void *context);
  *            start together, so that a prompt of the first round waits for half of the others'; 10 C
  *            requests where the run does not say) + half a decode step; plus the engine's request_s
  *            E2E = TTFT + (g - 1) TPOT
+ *   offline: rates of whole requests, as served at the case's batch: llmperf_run_in_flight()
  *   ret_waits: how often request_s counts, 0 or 1
  *   source:    docs/model.md, "Serving"
  *   errors:    LLMPERF_E_UNSUPPORTED, with the reason, for what the model does not predict

@@ -151,6 +151,37 @@ def _():
     close(whole, ttft + 127 * tpot)
 
 
+@case("everything at once: as many sequences as memory, the engine's default and the offer allow")
+def _():
+    def offline(words="", **more):
+        return compare(words, table(row("total_output_tok_s", "9000", kind="offline_max", batch="",
+                                        **more)))
+    def served(batch, **more):
+        # tokens/s = C g / E2E, E2E = TTFT + (g - 1) TPOT
+        g = more.get("generate", 128)
+        ttft, tpot = (compare("", table(row(metric, "10", kind="serving", batch=batch, **more)))
+                      ["rows"][0]["predicted"]["value"] for metric in ("ttft_ms", "tpot_ms"))
+        return batch * g / (ttft + (g - 1) * tpot)
+    one = offline()["rows"][0]
+    contains(one["label"], " c 256 ")
+    equal(one["batch"], None, "what the file says")
+    close(one["predicted"]["value"], served(256))
+    report = offline("-b 32")
+    contains(report["rows"][0]["label"], " c 32 ")
+    contains("\n".join(report["notes"]), "at most --batch")
+    # memory: 70B in 16 bit does not fit on one 80 GB part; on four it holds fewer than the default
+    alone = compare("", table(row(), row("total_output_tok_s", "900", kind="offline_max", batch="",
+                                         model="llama-3.1-70b")))
+    contains(alone["skipped"][0]["why"], "not even one sequence fits into memory")
+    four = offline(model="llama-3.1-70b", tp=4, prompt=8192, generate=1024)["rows"][0]
+    most = run_json("predict llama-3.1-70b h100-sxm --tp 4 -b 1 -s 8192 -g 1024")["memory"]["max_batch"]
+    expect(0 < most < 256, most)
+    contains(four["label"], f" c {most} ")
+    # times of single requests are not told apart in such a run
+    why = compare("", table(row(), row("tpot_ms", kind="offline_max", batch="")))["skipped"][0]["why"]
+    contains(why, "the rate of whole requests is predicted")
+
+
 @case("an engine that has no profile is timed by operators, a profile's file times every engine")
 def _():
     words = "predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128"

@@ -359,6 +359,49 @@ Test(run_workload, begins_with_one_token_where_nothing_is_cached)
     cr_assert_eq(w.context, 256);
 }
 
+/* Memory gives the limit, else the offer, the engine's default, or what is asked for. */
+Test(run_workload, everything_at_once_fills_memory_or_the_engines_default)
+{
+    llmperf_model model = {.name = "small", .hidden = 1024, .vocab = 1024, .embedding_dim = 1024};
+    llmperf_hw hw = {.name = "round", .mem_bytes_per_s = 1e12, .memory_bytes = 80e9, .units = 1};
+    llmperf_workload w = {.prompt = 1000, .generate = 24, .memory_utilization = 1};
+    llmperf_run run = {.kind = LLMPERF_RUN_OFFLINE, .metric = LLMPERF_METRIC_OUTPUT_RATE};
+    llmperf_error error = {0};
+    llmperf_memory memory;
+    llmperf_case c;
+    model.layer_kind_count = 1;
+    model.layers[0] =
+        (llmperf_layer){.count = 32,
+                        .norms = 2,
+                        .attention = {.heads = 8, .kv_heads = 8, .head_dim = 128, .value_dim = 128},
+                        .mlp = {.ffn = 4096}};
+    model.dtype = LLMPERF_DTYPE_BF16;
+    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
+        model.weight_dtype[i] = LLMPERF_DTYPE_BF16;
+        model.weight_bits[i] = 16;
+    }
+    hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 1e13;
+    cr_assert_eq(llmperf_case_init(&c, &model, &hw, NULL, &w, &error), LLMPERF_OK, "%s",
+                 error.text);
+    llmperf_memory_of(&c, &memory);
+    /* 32 layers x 2 x 1024 values x 2 bytes = 131,072 a token, 134 MB a sequence of 1024: of about
+     * 78 GB, some 580 */
+    cr_assert(memory.max_batch > 500 && memory.max_batch < 600, "%lld",
+              (long long)memory.max_batch);
+    cr_expect_eq(llmperf_run_in_flight(&c, &run, 0), memory.max_batch);
+    snprintf(run.engine, sizeof run.engine, "tensorrt-llm");
+    cr_expect_eq(llmperf_run_in_flight(&c, &run, 0), memory.max_batch);
+    snprintf(run.engine, sizeof run.engine, "vllm-rocm");
+    cr_expect_eq(llmperf_run_in_flight(&c, &run, 0), 256);
+    cr_expect_eq(llmperf_run_in_flight(&c, &run, 400), 400);
+    cr_expect_eq(llmperf_run_in_flight(&c, &run, 100000), memory.max_batch);
+    run.requests = 100;
+    cr_expect_eq(llmperf_run_in_flight(&c, &run, 0), 100);
+    run.batch = 50; /* what a table calls batch is what was offered */
+    cr_expect_eq(llmperf_run_in_flight(&c, &run, 0), 50);
+}
+
 Test(run_workload, refuses_what_is_not_predicted)
 {
     const llmperf_run good = {
