@@ -33,6 +33,18 @@ static const double BETWEEN_PARTS[ENGINE_FITTED] = {
     [LLMPERF_ENGINE_MIXED] = 0.4,
 };
 
+/* On processors: what is typical of them is known of few. */
+static const double BETWEEN_PROCESSORS[ENGINE_FITTED] = {
+    [LLMPERF_ENGINE_KV] = 0.5,           [LLMPERF_ENGINE_ATTENTION] = 0.7,
+    [LLMPERF_ENGINE_DECODE] = 1,         [LLMPERF_ENGINE_WEIGHT_FP16] = 0.3,
+    [LLMPERF_ENGINE_WEIGHT_BF16] = 0.3,  [LLMPERF_ENGINE_WEIGHT_8] = 0.3,
+    [LLMPERF_ENGINE_WEIGHT_4] = 0.3,     [LLMPERF_ENGINE_COMPUTE_FP16] = 0.3,
+    [LLMPERF_ENGINE_COMPUTE_BF16] = 0.3, [LLMPERF_ENGINE_COMPUTE_8] = 0.3,
+    [LLMPERF_ENGINE_COMPUTE_4] = 0.3,    [LLMPERF_ENGINE_ROWS_FP16] = 1,
+    [LLMPERF_ENGINE_ROWS_BF16] = 1,      [LLMPERF_ENGINE_ROWS_8] = 1,
+    [LLMPERF_ENGINE_ROWS_4] = 1,
+};
+
 static const double FULL_WEIGHT_ROWS = 10; /* a part with fewer rows lends less */
 static const double OTHER_LOAD = 0.1;      /* static runs to served ones: other years, other code */
 static const double POOL_ROWS = 10;        /* what the engine's spread weighs in a part's */
@@ -47,12 +59,28 @@ typedef struct engine_fitter {
     const engine_row **scratch;
 } engine_fitter;
 
-static llmperf_engine_part typical(void)
+static llmperf_engine_part typical(const llmperf_hw *hw)
 {
     llmperf_engine_part part = {0};
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
-        part.param[k] = llmperf_engine_param_typical((llmperf_engine_param)k);
+        part.param[k] = llmperf_engine_typical_on(hw, (llmperf_engine_param)k);
     return part;
+}
+
+/* Standard deviation of log(parameter) between engines (`again` = false) or like parts. */
+static double prior_deviation(const llmperf_hw *hw, int k, bool again)
+{
+    static const double AGAIN = 0.6; /* like parts to engines, as of GPUs */
+    bool processor = strcmp(hw->kind, "cpu") == 0;
+    if (processor && BETWEEN_PROCESSORS[k] > 0)
+        return BETWEEN_PROCESSORS[k] * (again ? AGAIN : 1);
+    double deviation = again ? BETWEEN_PARTS[k] : BETWEEN_ENGINES[k];
+    return deviation > 0 ? deviation : 1; /* of a parameter that says nothing on the part */
+}
+
+static bool are_kin(const engine_fitter *f, int a, int b)
+{
+    return llmperf_engine_likeness(&f->rows->part[a], &f->rows->part[b]) > 0;
 }
 
 /* To five digits: the file is read by people, and no interval shows a sixth. */
@@ -91,9 +119,10 @@ static bool fit_first(const engine_fitter *f, int part, int without, int rounds,
                       llmperf_engine_part *ret)
 {
     engine_prior prior;
-    llmperf_engine_part one = typical();
+    llmperf_engine_part one = typical(&f->rows->part[part]);
     memcpy(prior.param, one.param, sizeof prior.param);
-    memcpy(prior.deviation, BETWEEN_ENGINES, sizeof prior.deviation);
+    for (int k = 0; k < ENGINE_FITTED; k++)
+        prior.deviation[k] = prior_deviation(&f->rows->part[part], k, false);
     if (rounds < ROUNDS) /* start where the fit to all rows ended */
         memcpy(one.param, f->first[part].param, sizeof one.param);
     int64_t count = gather(f, part, without);
@@ -114,7 +143,7 @@ static int lend(const engine_fitter *f, const llmperf_engine_part *fits, const i
     double weight[LLMPERF_ENGINE_PARTS_MAX] = {0};
     int count = 0, nearest;
     for (int i = 0; i < f->parts; i++) {
-        if (i == part || used[i] == 0)
+        if (i == part || used[i] == 0 || !are_kin(f, i, part))
             continue;
         lender[count] = &fits[i];
         hw[count] = &f->rows->part[i];
@@ -137,7 +166,8 @@ static bool fit_again(const engine_fitter *f, const llmperf_engine_part *fits, c
         *ret = one;
         return true;
     }
-    memcpy(prior.deviation, BETWEEN_PARTS, sizeof prior.deviation);
+    for (int k = 0; k < ENGINE_FITTED; k++)
+        prior.deviation[k] = prior_deviation(&f->rows->part[part], k, true);
     int64_t count = gather(f, part, without);
     if (count == 0) {
         memcpy(one.param, prior.param, sizeof one.param);
@@ -207,7 +237,7 @@ static bool leave_models_out(const engine_fitter *f)
             if (used[part] == f->used[part])
                 continue;
             if (used[part] == 0) /* no row of the part is left: start from what is typical */
-                fits[part] = typical();
+                fits[part] = typical(&rows->part[part]);
             good = fit_again(f, fits, used, part, model, ROUNDS_AGAIN, &one);
             if (good)
                 score(f, &one, part, model, offsetof(engine_row, unseen),
@@ -221,7 +251,7 @@ static bool leave_models_out(const engine_fitter *f)
 static void leave_parts_out(const engine_fitter *f)
 {
     for (int part = 0; part < f->parts; part++) {
-        llmperf_engine_part one = typical();
+        llmperf_engine_part one = typical(&f->rows->part[part]);
         if (lend(f, f->final, f->used, part, one.param) > 0)
             score(f, &one, part, -1, offsetof(engine_row, unseen_part), 0);
     }
@@ -240,6 +270,7 @@ static double get(const engine_row *row, size_t field)
  * only model where `lonely`. */
 typedef struct filter {
     int part, prefill;
+    int kin;           /* parts of this one's kind; -1 = all */
     bool others_alone; /* rows whose part has rows of other models */
 } filter;
 
@@ -247,6 +278,8 @@ static bool passes(const engine_fitter *f, const engine_row *row, const filter *
 {
     if ((by->part >= 0 && row->part != by->part) ||
         (by->prefill >= 0 && row->prefill != (by->prefill != 0)))
+        return false;
+    if (by->kin >= 0 && row->part != by->kin && !are_kin(f, row->part, by->kin))
         return false;
     return !by->others_alone || gather(f, row->part, row->model) > 0;
 }
@@ -313,12 +346,12 @@ static double deviation_of(const engine_fitter *f, bool quick, const filter *by,
 /* Residuals of a part: of models left out, pooled with the engine's where they are few. */
 static double residual_of(const engine_fitter *f, int part, int prefill, bool quick)
 {
-    const filter own = {part, prefill, !quick}, all = {-1, prefill, !quick};
+    const filter own = {part, prefill, -1, !quick}, all = {-1, prefill, part, !quick};
     int64_t rows, pool;
     double mine = deviation_of(f, quick, &own, &rows);
     double pooled = deviation_of(f, quick, &all, &pool);
     if (pool == 0) { /* nothing was left out: twice what the fit left */
-        const filter any = {part, -1, false};
+        const filter any = {part, -1, -1, false};
         pooled = 2 * quantile(f, offsetof(engine_row, fitted), &any, AS_LOG, 0.9, NULL) / Z90;
     }
     double n = (double)rows;
@@ -334,7 +367,7 @@ static double row_deviation(const engine_row *row, const llmperf_engine_part *pa
 
 static double coverage(const engine_fitter *f, int at, const llmperf_engine_part *part)
 {
-    const filter own = {at, -1, true};
+    const filter own = {at, -1, -1, true};
     double inside = 0, count = 0;
     for (int64_t i = 0; i < f->rows->row_count; i++) {
         const engine_row *row = &f->rows->row[i];
@@ -380,7 +413,7 @@ static int64_t models_of(const engine_fitter *f, int part)
 
 static void judge_part(const engine_fitter *f, int at, bool quick, llmperf_engine_part *part)
 {
-    const filter all = {at, -1, false};
+    const filter all = {at, -1, -1, false};
     llmperf_engine_quality *q = &part->quality;
     const size_t fitted = offsetof(engine_row, fitted), unseen = offsetof(engine_row, unseen);
     q->rows = f->used[at];
@@ -402,24 +435,37 @@ static void judge_part(const engine_fitter *f, int at, bool quick, llmperf_engin
 }
 
 /* A parameter whose error the rows cut to less than half of the prior's is told by them. */
-static void mark_fitted(llmperf_engine_part *part, bool alone)
+static void mark_fitted(const llmperf_hw *hw, llmperf_engine_part *part, bool alone)
 {
-    const double *prior = alone ? BETWEEN_ENGINES : BETWEEN_PARTS;
     part->fitted = 0;
     for (int k = 0; k < ENGINE_FITTED; k++)
-        if (part->error[k] < 0.5 * prior[k])
+        if (llmperf_engine_param_applies(hw, (llmperf_engine_param)k) &&
+            part->error[k] < 0.5 * prior_deviation(hw, k, !alone))
             part->fitted |= 1u << k;
+}
+
+/* Is the part the only one of its kind? */
+static bool is_alone(const engine_fitter *f, int part)
+{
+    for (int i = 0; i < f->parts; i++)
+        if (i != part && are_kin(f, i, part))
+            return false;
+    return true;
 }
 
 /* What a part without an entry adds to the residual: from the parts left out. */
 static double borrowed_of(const engine_fitter *f)
 {
-    const filter all = {-1, -1, false};
+    const filter all = {-1, -1, -1, false};
     int64_t count;
     double lent = quantile(f, offsetof(engine_row, unseen_part), &all, AS_LOG, 0.9, &count) / Z90;
-    double own = 0;
+    double own = 0, lenders = 0;
     for (int i = 0; i < f->parts; i++)
-        own += f->final[i].decode_residual / f->parts;
+        if (!is_alone(f, i)) {
+            own += f->final[i].decode_residual;
+            lenders++;
+        }
+    own /= fmax(lenders, 1);
     return count > 0 ? sqrt(fmax(lent * lent - own * own, 0.01)) : 0;
 }
 
@@ -490,7 +536,7 @@ static void finish(engine_fitter *f, bool quick, llmperf_engine *engine)
         snprintf(part->hw, sizeof part->hw, "%s", f->rows->part[i].name);
         part->serving = f->rows->serving[i];
         snprintf(part->versions, sizeof part->versions, "%s", f->rows->versions[i]);
-        mark_fitted(part, f->parts == 1);
+        mark_fitted(&f->rows->part[i], part, is_alone(f, i));
         judge_part(f, i, quick, part);
         if (part->quality.models == 1)
             snprintf(part->remarks, sizeof part->remarks,

@@ -213,6 +213,9 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
     if (!run->weight_dtype[0])
         return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run does not say its weights' format");
     row.part = part_of(b, run, why);
+    if (row.part >= 0 && llmperf_run_share(run, &rows->part[row.part]) < 1)
+        return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "a part of the processor (%lld threads)",
+                            (long long)run->threads);
     row.model = row.part >= 0 ? model_of(b, run, why) : -1;
     if (row.part < 0 || row.model < 0)
         return LLMPERF_E_UNSUPPORTED;

@@ -63,14 +63,17 @@ typedef struct engine_problem {
     engine_form *form;
     double *weight;                          /* square roots, by row */
     double base[LLMPERF_ENGINE_PARAM_COUNT]; /* of what is not fitted */
+    int free_count, free[ENGINE_FITTED];     /* parameters that say something on the part */
 } engine_problem;
 
 static void set_form(const engine_problem *p, const gsl_vector *u, double *slope, bool chain)
 {
     double param[LLMPERF_ENGINE_PARAM_COUNT];
     memcpy(param, p->base, sizeof param);
-    for (int k = 0; k < ENGINE_FITTED; k++)
-        param[k] = natural(k, gsl_vector_get(u, (size_t)k), &slope[k]);
+    for (int i = 0; i < p->free_count; i++) {
+        int k = p->free[i];
+        param[k] = natural(k, gsl_vector_get(u, (size_t)i), &slope[k]);
+    }
     engine_form_set(p->form, p->hw, param, chain);
 }
 
@@ -92,8 +95,8 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
             return GSL_EDOM;
         gsl_vector_set(f, i, r);
     }
-    for (int k = 0; k < ENGINE_FITTED; k++)
-        gsl_vector_set(f, p->count + (size_t)k, prior_residual(p, k));
+    for (int i = 0; i < p->free_count; i++)
+        gsl_vector_set(f, p->count + (size_t)i, prior_residual(p, p->free[i]));
     return GSL_SUCCESS;
 }
 
@@ -105,11 +108,15 @@ static int jacobian(const gsl_vector *u, void *context, gsl_matrix *j)
     gsl_matrix_set_zero(j);
     for (size_t i = 0; i < p->count; i++) {
         engine_row_time(p->rows, p->row[i], p->form, dlog);
-        for (int k = 0; k < ENGINE_FITTED; k++)
-            gsl_matrix_set(j, i, (size_t)k, dlog[k] * slope[k] / ROW_DEVIATION * p->weight[i]);
+        for (int a = 0; a < p->free_count; a++) {
+            int k = p->free[a];
+            gsl_matrix_set(j, i, (size_t)a, dlog[k] * slope[k] / ROW_DEVIATION * p->weight[i]);
+        }
     }
-    for (int k = 0; k < ENGINE_FITTED; k++)
-        gsl_matrix_set(j, p->count + (size_t)k, (size_t)k, slope[k] / p->prior->deviation[k]);
+    for (int a = 0; a < p->free_count; a++) {
+        int k = p->free[a];
+        gsl_matrix_set(j, p->count + (size_t)a, (size_t)a, slope[k] / p->prior->deviation[k]);
+    }
     return GSL_SUCCESS;
 }
 
@@ -131,14 +138,16 @@ static void covariance_of(engine_problem *p, const gsl_vector *u, gsl_matrix *j,
                           double ret[][LLMPERF_ENGINE_PARAM_COUNT])
 {
     double slope[ENGINE_FITTED];
-    gsl_matrix *covariance = gsl_matrix_alloc(ENGINE_FITTED, ENGINE_FITTED);
+    const size_t n = (size_t)p->free_count;
+    gsl_matrix *covariance = gsl_matrix_alloc(n, n);
     memset(ret, 0, sizeof *ret * ENGINE_FITTED);
     if (covariance && jacobian(u, p, j) == GSL_SUCCESS &&
         gsl_multifit_nlinear_covar(j, 0, covariance) == GSL_SUCCESS) {
         set_form(p, u, slope, false);
-        for (size_t k = 0; k < ENGINE_FITTED; k++)
-            for (size_t l = 0; l < ENGINE_FITTED; l++)
-                ret[k][l] = slope[k] * slope[l] * gsl_matrix_get(covariance, k, l);
+        for (size_t a = 0; a < n; a++)
+            for (size_t b = 0; b < n; b++)
+                ret[p->free[a]][p->free[b]] =
+                    slope[p->free[a]] * slope[p->free[b]] * gsl_matrix_get(covariance, a, b);
     }
     if (covariance)
         gsl_matrix_free(covariance);
@@ -148,14 +157,14 @@ static void covariance_of(engine_problem *p, const gsl_vector *u, gsl_matrix *j,
 static bool iterate(engine_problem *p, gsl_vector *u, int rounds,
                     double ret_covariance[][LLMPERF_ENGINE_PARAM_COUNT])
 {
-    const size_t n = p->count + ENGINE_FITTED;
+    const size_t params = (size_t)p->free_count, n = p->count + params;
     gsl_multifit_nlinear_fdf fdf = {
-        .f = residuals, .df = jacobian, .n = n, .p = ENGINE_FITTED, .params = p};
+        .f = residuals, .df = jacobian, .n = n, .p = params, .params = p};
     gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
     how.solver = gsl_multifit_nlinear_solver_cholesky;
     how.scale = gsl_multifit_nlinear_scale_marquardt;
     gsl_multifit_nlinear_workspace *w =
-        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, n, ENGINE_FITTED);
+        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, n, params);
     bool good = w != NULL;
     for (int round = 0; good && round < rounds; round++) {
         int info;
@@ -165,8 +174,8 @@ static bool iterate(engine_problem *p, gsl_vector *u, int rounds,
         /* an end without progress is an end: the trust region never takes a worse point */
         gsl_multifit_nlinear_driver(ITERATIONS, 1e-4, 1e-6, 0, NULL, NULL, &info, w);
         gsl_vector_memcpy(u, gsl_multifit_nlinear_position(w));
-        for (size_t k = 0; k < ENGINE_FITTED; k++)
-            good &= isfinite(gsl_vector_get(u, k)) != 0;
+        for (size_t a = 0; a < params; a++)
+            good &= isfinite(gsl_vector_get(u, a)) != 0;
     }
     if (good)
         covariance_of(p, u, gsl_multifit_nlinear_jac(w), ret_covariance);
@@ -182,20 +191,23 @@ bool engine_solve(const engine_rows *rows, const engine_row *const *row, int64_t
 {
     engine_problem p = {.rows = rows, .row = row, .count = (size_t)count, .hw = hw, .prior = prior};
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
-    gsl_vector *u = gsl_vector_alloc(ENGINE_FITTED);
+    for (int k = 0; k < ENGINE_FITTED; k++)
+        if (llmperf_engine_param_applies(hw, (llmperf_engine_param)k))
+            p.free[p.free_count++] = k;
+    gsl_vector *u = gsl_vector_alloc((size_t)p.free_count);
     p.form = calloc(1, sizeof *p.form);
     p.weight = malloc(((size_t)count + 1) * sizeof *p.weight);
     bool good = u && p.form && p.weight;
     if (good) {
         memcpy(p.base, param, sizeof p.base);
-        for (int k = 0; k < ENGINE_FITTED; k++)
-            gsl_vector_set(u, (size_t)k, transformed(k, param[k]));
+        for (int a = 0; a < p.free_count; a++)
+            gsl_vector_set(u, (size_t)a, transformed(p.free[a], param[p.free[a]]));
         good = iterate(&p, u, rounds, ret_covariance);
     }
     if (good)
-        for (int k = 0; k < ENGINE_FITTED; k++) {
+        for (int a = 0; a < p.free_count; a++) {
             double slope;
-            param[k] = natural(k, gsl_vector_get(u, (size_t)k), &slope);
+            param[p.free[a]] = natural(p.free[a], gsl_vector_get(u, (size_t)a), &slope);
         }
     if (u)
         gsl_vector_free(u);

@@ -160,6 +160,7 @@ static llmperf_status read_bench(record *rec)
     run.prompt = record_fact(rec, "n_prompt");
     run.generate = record_fact(rec, "n_gen");
     run.depth = record_fact(rec, "n_depth");
+    run.threads = record_count(rec, "n_threads");
     run.spread = record_fact(rec, "stddev_ts");
     run.has_depth = true;
     if (record_fact(rec, "n_cpu_moe") > 0)
@@ -246,6 +247,7 @@ static llmperf_status read_batched(record *rec)
     run.batch = record_count(rec, "pl");
     run.prompt = record_fact(rec, "pp");
     run.generate = record_fact(rec, "tg");
+    run.threads = record_count(rec, "n_threads");
     run.has_depth = true;
     bool shared = record_fact(rec, "is_pp_shared") > 0;
     if (rec->bad)

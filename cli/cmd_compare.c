@@ -589,6 +589,21 @@ static llmperf_status set_in_flight(session *s, const llmperf_run *run, llmperf_
     return LLMPERF_OK;
 }
 
+/* The part, or what a run had of it: in ret_share then. */
+static const llmperf_hw *share_of(const llmperf_run *run, const llmperf_hw *hw,
+                                  llmperf_hw *ret_share)
+{
+    double share = llmperf_run_share(run, hw);
+    if (share == 1)
+        return hw;
+    *ret_share = *hw;
+    ret_share->mem_bytes_per_s *= share;
+    ret_share->units *= share;
+    for (int i = 0; i < LLMPERF_DTYPE_COUNT; i++)
+        ret_share->peak_flop_per_s[i] *= share;
+    return ret_share;
+}
+
 /* Prediction and roofline of one run; LLMPERF_E_UNSUPPORTED and others with the reason. */
 static llmperf_status predict_run(session *s, const llmperf_run *run, const llmperf_model *model,
                                   const llmperf_hw *hw, const llmperf_calib *calib,
@@ -596,6 +611,7 @@ static llmperf_status predict_run(session *s, const llmperf_run *run, const llmp
                                   llmperf_error *why)
 {
     static llmperf_model own; /* with the run's formats */
+    static llmperf_hw used;   /* the run's share of it */
     llmperf_case c;
     llmperf_workload w = {0};
     const llmperf_workload base = {.chunk = s->arguments->common.chunk,
@@ -606,7 +622,7 @@ static llmperf_status predict_run(session *s, const llmperf_run *run, const llmp
     if (status == LLMPERF_OK)
         status = llmperf_run_formats(run, &own, &w, why);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, &own, hw, calib, &w, why);
+        status = llmperf_case_init(&c, &own, share_of(run, hw, &used), calib, &w, why);
     if (status == LLMPERF_OK && run->kind == LLMPERF_RUN_OFFLINE)
         status = set_in_flight(s, run, &c, why);
     *ret_in_flight = c.workload.batch;

@@ -10,27 +10,41 @@
 #include "internal.h"
 #include "llmperf/engine.h"
 
-/* name; typical: about the middle of what fits to public runs give; range as physics allows it */
+/* name; typical: about the middle of what fits to public runs give, on processors where it is not 0;
+ * range as physics allows it */
 static const struct {
     const char *name;
-    double typical;
+    double typical, on_cpu;
     llmperf_param_range range;
 } PARAMS[LLMPERF_ENGINE_PARAM_COUNT] = {
-    [LLMPERF_ENGINE_WEIGHT] = {"weight_efficiency", 0.75, {0, 1.05, true}},
-    [LLMPERF_ENGINE_KV] = {"kv_efficiency", 0.75, {0, 1.05, true}},
-    [LLMPERF_ENGINE_HEADS] = {"head_reads", 4, {0, 1e3, true}},
-    [LLMPERF_ENGINE_COMPUTE] = {"compute_efficiency", 0.6, {0, 1.05, true}},
-    [LLMPERF_ENGINE_STORED] = {"stored_efficiency", 0.6, {0, 1, true}},
-    [LLMPERF_ENGINE_EXPERTS] = {"experts_efficiency", 0.6, {0, 1, true}},
-    [LLMPERF_ENGINE_ATTENTION] = {"attention_efficiency", 0.4, {0, 1.05, true}},
-    [LLMPERF_ENGINE_SCORE] = {"score_bytes", 1, {0, 1e4, false}},
-    [LLMPERF_ENGINE_LAYER] = {"layer_s", 25e-6, {0, 10, false}},
-    [LLMPERF_ENGINE_STEP] = {"step_s", 300e-6, {0, 100, false}},
-    [LLMPERF_ENGINE_SEQUENCE] = {"sequence_s", 15e-6, {0, 10, false}},
-    [LLMPERF_ENGINE_HOP] = {"hop_s", 12e-6, {0, 10, false}},
-    [LLMPERF_ENGINE_LINK] = {"link_efficiency", 0.4, {0, 1.05, true}},
-    [LLMPERF_ENGINE_REQUEST] = {"request_s", 0.02, {0, 100, false}},
-    [LLMPERF_ENGINE_MIXED] = {"mixed_frac", 0.2, {0, 10, false}},
+    [LLMPERF_ENGINE_WEIGHT] = {"weight_efficiency", 0.75, 0.75, {0, 1.05, true}},
+    [LLMPERF_ENGINE_KV] = {"kv_efficiency", 0.75, 0.5, {0, 1.05, true}},
+    [LLMPERF_ENGINE_HEADS] = {"head_reads", 4, 0, {0, 1e3, true}},
+    [LLMPERF_ENGINE_COMPUTE] = {"compute_efficiency", 0.6, 0.5, {0, 1.05, true}},
+    [LLMPERF_ENGINE_STORED] = {"stored_efficiency", 0.6, 0, {0, 1, true}},
+    [LLMPERF_ENGINE_EXPERTS] = {"experts_efficiency", 0.6, 0, {0, 1, true}},
+    [LLMPERF_ENGINE_ATTENTION] = {"attention_efficiency", 0.4, 0.15, {0, 1.05, true}},
+    [LLMPERF_ENGINE_SCORE] = {"score_bytes", 1, 0, {0, 1e4, false}},
+    [LLMPERF_ENGINE_LAYER] = {"layer_s", 25e-6, 0, {0, 10, false}},
+    [LLMPERF_ENGINE_STEP] = {"step_s", 300e-6, 0, {0, 100, false}},
+    [LLMPERF_ENGINE_SEQUENCE] = {"sequence_s", 15e-6, 0, {0, 10, false}},
+    [LLMPERF_ENGINE_HOP] = {"hop_s", 12e-6, 0, {0, 10, false}},
+    [LLMPERF_ENGINE_LINK] = {"link_efficiency", 0.4, 0, {0, 1.05, true}},
+    [LLMPERF_ENGINE_REQUEST] = {"request_s", 0.02, 0, {0, 100, false}},
+    [LLMPERF_ENGINE_MIXED] = {"mixed_frac", 0.2, 0, {0, 10, false}},
+    [LLMPERF_ENGINE_DECODE] = {"decode_efficiency", 1, 0.02, {0, 1.05, true}},
+    [LLMPERF_ENGINE_WEIGHT_FP16] = {"weight_fp16", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_WEIGHT_BF16] = {"weight_bf16", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_WEIGHT_8] = {"weight_8bit", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_WEIGHT_4] = {"weight_4bit", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_COMPUTE_FP16] = {"compute_fp16", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_COMPUTE_BF16] = {"compute_bf16", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_COMPUTE_8] = {"compute_8bit", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_COMPUTE_4] = {"compute_4bit", 1, 0, {0, 10, true}},
+    [LLMPERF_ENGINE_ROWS_FP16] = {"short_rows_fp16", 0, 0.3, {0, 1, false}},
+    [LLMPERF_ENGINE_ROWS_BF16] = {"short_rows_bf16", 0, 0.3, {0, 1, false}},
+    [LLMPERF_ENGINE_ROWS_8] = {"short_rows_8bit", 0, 0.3, {0, 1, false}},
+    [LLMPERF_ENGINE_ROWS_4] = {"short_rows_4bit", 0, 0.3, {0, 1, false}},
 };
 
 const char *llmperf_engine_param_name(llmperf_engine_param param)
@@ -56,12 +70,43 @@ double llmperf_engine_param_typical(llmperf_engine_param param)
     return PARAMS[param].typical;
 }
 
+static bool is_processor(const llmperf_hw *hw)
+{
+    return strcmp(hw->kind, "cpu") == 0;
+}
+
+double llmperf_engine_typical_on(const llmperf_hw *hw, llmperf_engine_param param)
+{
+    return is_processor(hw) && PARAMS[param].on_cpu > 0 ? PARAMS[param].on_cpu
+                                                        : PARAMS[param].typical;
+}
+
+bool llmperf_engine_param_applies(const llmperf_hw *hw, llmperf_engine_param param)
+{
+    if (param == LLMPERF_ENGINE_HEADS || param == LLMPERF_ENGINE_STORED ||
+        param == LLMPERF_ENGINE_EXPERTS)
+        return !is_processor(hw);
+    return param < LLMPERF_ENGINE_DECODE || is_processor(hw);
+}
+
 /* ---- from a profile to entries --------------------------------------------------------------------- */
 
-/* Elements of a half-precision query pass: 2 bytes each, so one FLOP stands for one byte read. */
-static double head_reads_efficiency(const llmperf_engine_part *part, const llmperf_hw *hw,
-                                    llmperf_dtype dtype)
+/* What a share of the peak is a share of, over the peak of the dtype that an operator is counted in:
+ * processors compute in their fp32 units, whatever the formats (a matrix unit of theirs that holds
+ * them is another engine's, or another build's). */
+static double unit_share(const llmperf_hw *hw, llmperf_dtype dtype)
 {
+    double fp32 = hw->peak_flop_per_s[LLMPERF_DTYPE_FP32];
+    return is_processor(hw) && fp32 > 0 ? fp32 / hw->peak_flop_per_s[dtype] : 1;
+}
+
+/* Decode attention, what each query head costs. Elements of a half-precision query pass are 2 bytes
+ * each, so one FLOP stands for one byte read; on processors it is arithmetic. */
+static double decode_efficiency(const llmperf_engine_part *part, const llmperf_hw *hw,
+                                llmperf_dtype dtype)
+{
+    if (is_processor(hw))
+        return part->param[LLMPERF_ENGINE_DECODE] * unit_share(hw, dtype);
     return part->param[LLMPERF_ENGINE_HEADS] * hw->mem_bytes_per_s / hw->peak_flop_per_s[dtype];
 }
 
@@ -70,7 +115,31 @@ static double score_channels(const llmperf_engine_part *part, const llmperf_hw *
                              llmperf_dtype dtype)
 {
     return part->param[LLMPERF_ENGINE_SCORE] * part->param[LLMPERF_ENGINE_ATTENTION] *
-           hw->peak_flop_per_s[dtype] / (4 * hw->mem_bytes_per_s);
+           unit_share(hw, dtype) * hw->peak_flop_per_s[dtype] / (4 * hw->mem_bytes_per_s);
+}
+
+/* Formats of weights that a processor's kernels differ by, and the factors of each. */
+static const struct {
+    uint8_t stored;
+    llmperf_engine_param weight, compute, rows;
+} FORMATS[] = {
+    {LLMPERF_DTYPE_FP16, LLMPERF_ENGINE_WEIGHT_FP16, LLMPERF_ENGINE_COMPUTE_FP16,
+     LLMPERF_ENGINE_ROWS_FP16},
+    {LLMPERF_DTYPE_BF16, LLMPERF_ENGINE_WEIGHT_BF16, LLMPERF_ENGINE_COMPUTE_BF16,
+     LLMPERF_ENGINE_ROWS_BF16},
+    {LLMPERF_DTYPE_Q8_0, LLMPERF_ENGINE_WEIGHT_8, LLMPERF_ENGINE_COMPUTE_8, LLMPERF_ENGINE_ROWS_8},
+    {LLMPERF_DTYPE_Q4_0, LLMPERF_ENGINE_WEIGHT_4, LLMPERF_ENGINE_COMPUTE_4, LLMPERF_ENGINE_ROWS_4},
+};
+static const double MOST = 1.05; /* of an efficiency */
+enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
+
+/* The row of FORMATS that an entry stands for; -1 = none. */
+static int format_of(const llmperf_calib_key *key)
+{
+    for (int i = 0; i < FORMAT_COUNT && key->near; i++)
+        if (key->stored == FORMATS[i].stored)
+            return i;
+    return -1;
 }
 
 /* What is not known of the two efficiencies, for the compute-bound batch. */
@@ -95,11 +164,27 @@ static void set_errors(llmperf_calib_entry *e, const llmperf_engine_part *part,
         }
 }
 
+/* A product on a processor: the shares times those of the weights' format. */
+static void set_product_on_cpu(const llmperf_engine_part *part, const llmperf_hw *hw,
+                               llmperf_calib_entry *e)
+{
+    int format = format_of(&e->key);
+    double weight = part->param[LLMPERF_ENGINE_WEIGHT];
+    double compute =
+        part->param[LLMPERF_ENGINE_COMPUTE] * unit_share(hw, (llmperf_dtype)e->key.dtype);
+    if (format >= 0) {
+        weight *= part->param[FORMATS[format].weight];
+        compute *= part->param[FORMATS[format].compute];
+        e->param[LLMPERF_PARAM_ROWS] = part->param[FORMATS[format].rows];
+    }
+    e->param[LLMPERF_PARAM_MEMORY] = fmin(MOST, weight);
+    e->param[LLMPERF_PARAM_COMPUTE] = fmin(MOST, compute);
+}
+
 /* The parameters of the entry of one kind, regime and dtype. */
 static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmperf_hw *hw,
                                     llmperf_calib_key key)
 {
-    static const double MOST = 1.05; /* of an efficiency */
     llmperf_calib_entry e = llmperf_calib_ideal((llmperf_op_kind)key.kind);
     const double *profile = part->param;
     llmperf_dtype dtype = (llmperf_dtype)key.dtype;
@@ -108,6 +193,10 @@ static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmpe
     e.param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_WEIGHT];
     switch (key.kind) {
     case LLMPERF_KIND_GEMM:
+        if (is_processor(hw)) {
+            set_product_on_cpu(part, hw, &e);
+            break;
+        }
         e.param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_COMPUTE];
         if (key.experts)
             e.param[LLMPERF_PARAM_COMPUTE] *= profile[LLMPERF_ENGINE_EXPERTS];
@@ -116,9 +205,10 @@ static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmpe
     case LLMPERF_KIND_ATTENTION:
         if (key.regime == LLMPERF_REGIME_DECODE) {
             e.param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_KV];
-            e.param[LLMPERF_PARAM_COMPUTE] = fmin(MOST, head_reads_efficiency(part, hw, dtype));
+            e.param[LLMPERF_PARAM_COMPUTE] = fmin(MOST, decode_efficiency(part, hw, dtype));
         } else {
-            e.param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_ATTENTION];
+            e.param[LLMPERF_PARAM_COMPUTE] =
+                fmin(MOST, profile[LLMPERF_ENGINE_ATTENTION] * unit_share(hw, dtype));
             e.param[LLMPERF_PARAM_SCORE] = fmin(1e4, score_channels(part, hw, dtype));
         }
         break;
@@ -134,6 +224,32 @@ static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmpe
     return e;
 }
 
+/* The efficiencies of processors are products of profile parameters and a constant, up to MOST. */
+static void derivative_on_cpu(const llmperf_engine_part *part, const llmperf_calib_entry *entry,
+                              llmperf_param param, double *d)
+{
+    const llmperf_calib_key *key = &entry->key;
+    int format = format_of(key);
+    llmperf_engine_param factor[2] = {LLMPERF_ENGINE_PARAM_COUNT, LLMPERF_ENGINE_PARAM_COUNT};
+    if (param == LLMPERF_PARAM_ROWS && format >= 0)
+        d[FORMATS[format].rows] = 1;
+    if ((param != LLMPERF_PARAM_COMPUTE && param != LLMPERF_PARAM_MEMORY) ||
+        entry->param[param] >= MOST)
+        return;
+    if (key->kind == LLMPERF_KIND_GEMM) {
+        bool memory = param == LLMPERF_PARAM_MEMORY;
+        factor[0] = memory ? LLMPERF_ENGINE_WEIGHT : LLMPERF_ENGINE_COMPUTE;
+        if (format >= 0)
+            factor[1] = memory ? FORMATS[format].weight : FORMATS[format].compute;
+    } else if (key->kind == LLMPERF_KIND_ATTENTION) {
+        factor[0] =
+            key->regime == LLMPERF_REGIME_DECODE ? LLMPERF_ENGINE_DECODE : LLMPERF_ENGINE_ATTENTION;
+    }
+    for (int i = 0; i < 2; i++)
+        if (factor[i] != LLMPERF_ENGINE_PARAM_COUNT)
+            d[factor[i]] = entry->param[param] / part->param[factor[i]];
+}
+
 void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw *hw,
                                const llmperf_calib_entry *entry, llmperf_param param,
                                double ret_derivative[LLMPERF_ENGINE_PARAM_COUNT])
@@ -143,6 +259,12 @@ void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw
     double *d = ret_derivative;
     bool decode = key->kind == LLMPERF_KIND_ATTENTION && key->regime == LLMPERF_REGIME_DECODE;
     memset(d, 0, sizeof(double) * LLMPERF_ENGINE_PARAM_COUNT);
+    if (is_processor(hw) && (param == LLMPERF_PARAM_COMPUTE ||
+                             (param == LLMPERF_PARAM_MEMORY && key->kind == LLMPERF_KIND_GEMM) ||
+                             param == LLMPERF_PARAM_UNPACK || param == LLMPERF_PARAM_ROWS)) {
+        derivative_on_cpu(part, entry, param, d);
+        return;
+    }
     switch (param) {
     case LLMPERF_PARAM_MEMORY:
         if (key->kind != LLMPERF_KIND_COLLECTIVE)
@@ -191,6 +313,19 @@ static bool has_fit(const llmperf_calib *calib, int kind, int regime)
     return false;
 }
 
+/* Products of one arithmetic, an entry per format of weights. */
+static void add_formats(const llmperf_engine_part *part, const llmperf_hw *hw, uint8_t dtype,
+                        llmperf_calib *calib)
+{
+    for (int i = 0; i < FORMAT_COUNT; i++) {
+        llmperf_calib_entry e = entry_of(
+            part, hw,
+            (llmperf_calib_key){
+                .kind = LLMPERF_KIND_GEMM, .dtype = dtype, .stored = FORMATS[i].stored, .near = 1});
+        llmperf_calib_add(calib, &e, NULL);
+    }
+}
+
 static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
                         const llmperf_calib *kernels, llmperf_calib *calib)
 {
@@ -211,7 +346,7 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         bool any_dtype =
             ROWS[i].kind == LLMPERF_KIND_GEMM || ROWS[i].kind == LLMPERF_KIND_ATTENTION;
-        if (has_fit(kernels, ROWS[i].kind, ROWS[i].regime))
+        if (has_fit(kernels, ROWS[i].kind, ROWS[i].regime) || (ROWS[i].experts && is_processor(hw)))
             continue;
         for (int dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
             if (!(hw->peak_flop_per_s[dtype] > 0) || (!any_dtype && dtype != vector))
@@ -222,6 +357,8 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
                                                                  .experts = ROWS[i].experts,
                                                                  .dtype = (uint8_t)dtype});
             llmperf_calib_add(calib, &e, NULL); /* in range, and room: they are few */
+            if (is_processor(hw) && ROWS[i].kind == LLMPERF_KIND_GEMM)
+                add_formats(part, hw, (uint8_t)dtype, calib);
         }
     }
     if (!has_fit(kernels, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE)) {
@@ -306,8 +443,12 @@ double host_time(const llmperf_case *c, const llmperf_segment *segments, int seg
 
 double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
 {
-    static const double NEAR = 0.6, SAME_VENDOR = 0.1, ANY = 0.02;
+    static const double NEAR = 0.6, SAME_VENDOR = 0.1, ANY = 0.02, PROCESSORS = 0.5;
     bool kin;
+    if (is_processor(a) != is_processor(b))
+        return 0;
+    if (is_processor(a)) /* few are measured, and their kernels are the same C code */
+        return strcmp(a->name, b->name) == 0 ? 1 : PROCESSORS;
     double distance = hw_distance(a, b, &kin);
     if (distance < 0)
         return strcmp(a->vendor, b->vendor) == 0 ? SAME_VENDOR / 2 : ANY;
@@ -329,11 +470,13 @@ void llmperf_engine_mean(const llmperf_engine_part *const *parts, const llmperf_
     double sum[LLMPERF_ENGINE_PARAM_COUNT], total = TYPICAL, heaviest = 0;
     int nearest = -1;
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
-        sum[k] = TYPICAL * log(fmax(PARAMS[k].typical, LEAST));
+        sum[k] = TYPICAL * log(fmax(llmperf_engine_typical_on(hw, (llmperf_engine_param)k), LEAST));
     for (int i = 0; i < count; i++) {
         if (strcmp(parts_hw[i]->name, hw->name) == 0 || !llmperf_engine_lends(parts[i]))
             continue;
         double w = llmperf_engine_likeness(parts_hw[i], hw) * (weight ? weight[i] : 1);
+        if (!(w > 0)) /* a processor and a GPU */
+            continue;
         total += w;
         for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
             sum[k] += w * log(fmax(parts[i]->param[k], LEAST));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which entry of an engine profile times a part: its own, or the mean of those of like parts. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,14 @@ static const double BORROWED = 0.3;
 /* Of a step of an engine that was never measured. */
 static const double UNKNOWN_RESIDUAL = 0.3;
 
-/* The residuals of a part that has no rows: the worst of the engine's. */
-static void set_residuals(const llmperf_engine *engine, llmperf_engine_part *part)
+/* The residuals of a part that has no rows: the mean of those that lend to it. */
+static void set_residuals(const llmperf_engine_part *const *lender, int count,
+                          llmperf_engine_part *part)
 {
     double decode = 0, prefill = 0;
-    for (int i = 0; i < engine->part_count; i++) {
-        decode += engine->part[i].decode_residual / engine->part_count;
-        prefill += engine->part[i].prefill_residual / engine->part_count;
+    for (int i = 0; i < count; i++) {
+        decode += lender[i]->decode_residual / count;
+        prefill += lender[i]->prefill_residual / count;
     }
     part->decode_residual = decode > 0 ? decode : UNKNOWN_RESIDUAL;
     part->prefill_residual = prefill > 0 ? prefill : UNKNOWN_RESIDUAL;
@@ -46,7 +48,8 @@ static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine
         if (!any_load && engine->part[i].serving != serving)
             continue;
         if (llmperf_find_hw(paths, engine->part[i].hw, path, NULL) != LLMPERF_OK ||
-            llmperf_hw_load(path, &others[count], NULL) != LLMPERF_OK)
+            llmperf_hw_load(path, &others[count], NULL) != LLMPERF_OK ||
+            !(llmperf_engine_likeness(&others[count], hw) > 0))
             continue;
         lender[count] = &engine->part[i];
         lender_hw[count] = &others[count];
@@ -55,11 +58,15 @@ static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine
     llmperf_engine_mean(lender, lender_hw, NULL, count, hw, part->param, &nearest);
     if (nearest >= 0)
         snprintf(part->remarks, sizeof part->remarks,
-                 "mean of the %d parts that were measured, by likeness; the nearest is %.64s",
-                 count, lender[nearest]->hw);
+                 "mean of the %d part%s that %s measured, by likeness; the nearest is %.64s", count,
+                 count == 1 ? "" : "s", count == 1 ? "was" : "were", lender[nearest]->hw);
     else
         snprintf(part->remarks, sizeof part->remarks,
                  "no part of this engine is known: what is typical of engines is taken");
+    set_residuals(lender, count, part);
+    part->borrowed = engine->borrowed > 0 ? engine->borrowed : BORROWED;
+    if (count < 2) /* the engine's figure is that of parts of another kind */
+        part->borrowed = fmax(part->borrowed, BORROWED);
     free(others);
     snprintf(part->hw, sizeof part->hw, "%s", nearest >= 0 ? lender[nearest]->hw : hw->name);
 }
@@ -79,7 +86,5 @@ void llmperf_engine_choose(const llmperf_spec_paths *paths, const llmperf_engine
     }
     llmperf_engine_part part = {.serving = serving};
     borrow(paths, engine, hw, serving, &part);
-    set_residuals(engine, &part);
-    part.borrowed = engine->borrowed > 0 ? engine->borrowed : BORROWED;
     *ret_part = part;
 }

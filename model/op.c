@@ -95,6 +95,7 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "bulk_s",
     "bulk_bytes",
     "bulk_sharpness",
+    "short_rows",
 };
 
 bool llmperf_op_is_experts(const llmperf_op *op)

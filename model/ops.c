@@ -26,6 +26,7 @@ llmperf_op *emit_gemm(emitter *e, llmperf_op_id id, llmperf_weight_class weights
 {
     llmperf_op *op = emit_op(e, id, LLMPERF_KIND_GEMM, LLMPERF_GROUP_DENSE, repeat);
     op->dtype = e->weights->gemm_dtype[weights];
+    op->stored = e->weights->dtype[weights];
     op->m = m;
     op->n = n;
     op->k = k;

@@ -356,7 +356,12 @@ static void note_engine(const llmperf_case *c, llmperf_notes *notes)
     if (strcmp(c->calib->name, host->engine) != 0)
         llmperf_note(notes, "kernels of the calibration, host time of the engine profile: %s",
                      c->calib->name);
-    if (c->calib->borrowed > 0)
+    if (c->calib->borrowed > 0 && strcmp(c->calib->hw, c->hw->name) == 0)
+        llmperf_note(notes,
+                     "no runs of %s on %s or a part of its kind are known: what is typical of "
+                     "engines stands in, the intervals widened by %.0f %%",
+                     host->engine, c->hw->name, 100 * c->calib->borrowed);
+    else if (c->calib->borrowed > 0)
         llmperf_note(notes,
                      "no runs of %s on %s are known: its profile is the mean of like parts, the "
                      "nearest %s, the intervals widened by %.0f %%",

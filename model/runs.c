@@ -45,6 +45,13 @@ void llmperf_runs_free(llmperf_runs *runs)
     *runs = (llmperf_runs){0};
 }
 
+double llmperf_run_share(const llmperf_run *run, const llmperf_hw *hw)
+{
+    double threads = (double)run->threads;
+    bool part = strcmp(hw->kind, "cpu") == 0 && threads > 0 && threads < hw->units;
+    return part ? threads / hw->units : 1;
+}
+
 llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model *ret_model,
                                  llmperf_error *error)
 {

@@ -117,6 +117,14 @@ static bool has_block_scales(const llmperf_op *op)
 /* What the plain entry of an operator comes to beside its variants. */
 static const double PLAIN = 0.5;
 
+/* Better than the plain entry within an octave of bits, the nearer the better; of formats of the same
+ * bits, the one that is named. */
+static double suits_near(double ratio, bool named)
+{
+    double octaves = fabs(log2(ratio));
+    return octaves < 1 ? 2 - octaves + (named ? 0.1 : 0) : -1;
+}
+
 /* How well a variant suits an operator of its kind, regime and dtype; below 0 = not at all. */
 static double suits(const llmperf_calib_key *key, const llmperf_op *op)
 {
@@ -138,8 +146,10 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
     if (key->block && !has_block_scales(op))
         return -1;
     if (key->stored) {
-        double bits = llmperf_dtype_bits((llmperf_dtype)key->stored);
-        if (!(bits > 0 && fabs(stored_bits(op) / bits - 1) < 0.01))
+        double ratio = stored_bits(op) / llmperf_dtype_bits((llmperf_dtype)key->stored);
+        if (key->near)
+            return suits_near(ratio, key->stored == op->stored);
+        if (!(fabs(ratio - 1) < 0.01))
             return -1;
     }
     double own_heads = key->heads == LLMPERF_HEADS_ANY           ? PLAIN
@@ -390,6 +400,7 @@ typedef struct op_shape {
     double depth;   /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
     double head;    /* mean of the key and the value channels of a head; 0 = no attention */
     double padding; /* rows that fill m up to whole tiles / m */
+    double ragged;  /* rows that fill m up to fours / m */
     double tall;    /* 1 for a GEMM of more than 16 rows, the least that a tile holds */
     double narrow;  /* 1 = weights are stored in fewer bits than the product computes in */
 } op_shape;
@@ -406,6 +417,13 @@ static double padding_of(double m)
     return whole / m - 1;
 }
 
+/* Rows that fill m up to fours, per row: what vector kernels for few rows take at once. One row goes
+ * through a kernel of its own, which takes it for two. */
+static double ragged_of(double m)
+{
+    return m <= 1 ? 1 : 4 * ceil(0.25 * m) / m - 1;
+}
+
 /* Bits per weight, from what all the products of the launch (experts) stream and compute. */
 static bool is_narrow(const llmperf_op *op)
 {
@@ -418,6 +436,7 @@ static op_shape shape_of(const llmperf_op *op)
     op_shape s = {.depth = op->k};
     if (op->kind == LLMPERF_KIND_GEMM) {
         s.padding = padding_of(op->m);
+        s.ragged = ragged_of(op->m);
         s.tall = op->m > 16 ? 1 : 0;
         s.narrow = is_narrow(op);
     }
@@ -433,6 +452,7 @@ static op_shape shape_of(const llmperf_op *op)
 /*
  * Compute time: flop / (e_c P), times what the shape costs, times what the clock loses.
  *   c = flop / (e_c P) (1 + fill / depth) (1 + score / head) (1 + tile padding) (1 + unpack narrow)
+ *       (1 + short ragged)
  *   compute = c (1 + settle c / (c + 1 ms))
  * Each factor is at least 1, and every product of one with flop does not fall when m, batch or
  * context grow. ret_dlog[i] (may be NULL) = d log(compute) / d parameter.
@@ -448,8 +468,9 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
     double tile = 1 + param[LLMPERF_PARAM_TILE] * s->padding;
     double unpack = 1 + param[LLMPERF_PARAM_UNPACK] * s->narrow;
+    double ragged = 1 + param[LLMPERF_PARAM_ROWS] * s->ragged;
     double c = op->flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
-               score * tile * unpack;
+               score * tile * unpack * ragged;
     double settled = c / (c + SETTLING_S); /* 0 for a short kernel, 1 for a long one */
     double settle = 1 + param[LLMPERF_PARAM_SETTLE] * settled;
     if (ret_dlog) {
@@ -461,6 +482,7 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
         ret_dlog[LLMPERF_PARAM_TILE] = slope * s->padding / tile;
         ret_dlog[LLMPERF_PARAM_SETTLE] = settled / settle;
         ret_dlog[LLMPERF_PARAM_UNPACK] = slope * s->narrow / unpack;
+        ret_dlog[LLMPERF_PARAM_ROWS] = slope * s->ragged / ragged;
     }
     return c * settle;
 }
@@ -638,6 +660,7 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_STEP] = {0, 1e3, false},       [LLMPERF_PARAM_SECOND] = {0, 1e3, false},
         [LLMPERF_PARAM_CROWD] = {0, 1e3, false},      [LLMPERF_PARAM_BULK] = {0, 1e3, false},
         [LLMPERF_PARAM_LIMIT] = {0, 1e15, false},     [LLMPERF_PARAM_SHARP] = {0, 15, false},
+        [LLMPERF_PARAM_ROWS] = {0, 1, false},
     };
     return RANGE[param];
 }
@@ -652,7 +675,7 @@ bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key 
     return a->kind == b->kind && a->regime == b->regime && a->dtype == b->dtype &&
            a->stored == b->stored && a->gemv == b->gemv && a->experts == b->experts &&
            a->block == b->block && a->collective == b->collective && a->heads == b->heads &&
-           a->devices == b->devices;
+           a->near == b->near && a->devices == b->devices;
 }
 
 static bool is_variant(const llmperf_calib_key *key)
@@ -676,8 +699,10 @@ static const char *wrong_key(const llmperf_calib_key *key)
         return "devices must be from 2 to 1048576";
     if (key->stored && !gemm && !attention)
         return "stored belongs to gemm and attention alone";
-    if (key->stored && key->stored == key->dtype)
+    if (key->stored && key->stored == key->dtype && !key->near)
         return "stored equals dtype";
+    if (key->near && (!gemm || !key->stored))
+        return "near belongs to gemm with stored alone";
     if (key->gemv && (!gemm || key->stored || key->experts))
         return "gemv belongs to gemm without stored and experts";
     if (key->block && (!gemm || key->stored || key->gemv || key->experts))

@@ -9,10 +9,19 @@
 #include "llmperf/engine.h"
 #include "writers.h"
 
+/* 1 says nothing where a parameter is a factor: those of processors, on other parts. */
+static bool is_neutral(const llmperf_engine_part *part, int k)
+{
+    double typical = llmperf_engine_param_typical((llmperf_engine_param)k);
+    return k >= LLMPERF_ENGINE_DECODE && part->param[k] == typical && part->error[k] == 0;
+}
+
 static void put_params(FILE *out, const llmperf_engine_part *part)
 {
     fputs("    parameters:\n", out);
     for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++) {
+        if (is_neutral(part, i))
+            continue;
         fprintf(out, "      %s: ", llmperf_engine_param_name((llmperf_engine_param)i));
         yaml_number(out, part->param[i]);
         fputc('\n', out);

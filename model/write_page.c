@@ -16,6 +16,18 @@ static const llmperf_text_style PLAIN = {0};
 
 /* ---- predict ------------------------------------------------------------------------------------------ */
 
+/* "vllm profile, borrowed from parts like h100-sxm, 90 % intervals". */
+static void engine_title(const llmperf_prediction *r, char *buffer, size_t size)
+{
+    const llmperf_case *c = r->c;
+    bool borrowed = r->kind == LLMPERF_ESTIMATE_BORROWED;
+    bool typical = borrowed && strcmp(c->calib->hw, c->hw->name) == 0; /* no like part is known */
+    snprintf(buffer, size, "%.60s profile, %s%s%.40s, %g %% intervals", c->calib->name,
+             typical ? "typical of engines" : llmperf_estimate_kind_name(r->kind),
+             borrowed && !typical ? " from parts like " : "",
+             borrowed && !typical ? c->calib->hw : "", 100 * c->workload.confidence);
+}
+
 static void predict_title(page *p, const llmperf_prediction *r)
 {
     const llmperf_case *c = r->c;
@@ -23,14 +35,11 @@ static void predict_title(page *p, const llmperf_prediction *r)
     char devices[HUMAN_MAX] = "", params[HUMAN_MAX], prompt[HUMAN_MAX], generate[HUMAN_MAX];
     if (w->tp > 1)
         snprintf(devices, sizeof devices, "%lld x ", (long long)w->tp);
-    char basis[160] = "no calibration: times are bounds";
+    char basis[256] = "no calibration: times are bounds";
     if (c->calib && r->kind == LLMPERF_ESTIMATE_BOUND)
         snprintf(basis, sizeof basis, "no fit in %.60s: times are bounds", c->calib->name);
     else if (c->calib && c->calib->host.engine[0])
-        snprintf(basis, sizeof basis, "%.60s profile, %s%s%.40s, %g %% intervals", c->calib->name,
-                 llmperf_estimate_kind_name(r->kind),
-                 r->kind == LLMPERF_ESTIMATE_BORROWED ? " from parts like " : "",
-                 r->kind == LLMPERF_ESTIMATE_BORROWED ? c->calib->hw : "", 100 * w->confidence);
+        engine_title(r, basis, sizeof basis);
     else if (c->calib)
         snprintf(basis, sizeof basis, "%s (%.60s), %g %% intervals",
                  llmperf_estimate_kind_name(r->kind), c->calib->name, 100 * w->confidence);

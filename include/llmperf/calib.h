@@ -47,6 +47,7 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_BULK,   /* added, seconds: bulk S^q / (S^q + limit^q), the way of large buffers */
     LLMPERF_PARAM_LIMIT,  /* bytes of buffer at which half of it is paid */
     LLMPERF_PARAM_SHARP,  /* q - 1 */
+    LLMPERF_PARAM_ROWS,   /* share of the rows that fill m up to fours that is paid, 0..1 */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 
@@ -90,7 +91,10 @@ typedef struct llmperf_calib_key {
     uint8_t block;   /* 1 = products of 8-bit weights with scales per block: kernels of their own */
     uint8_t collective; /* llmperf_collective; NONE = any */
     uint8_t heads;      /* llmperf_head_group of attention; ANY = all */
-    int64_t devices;    /* of a collective; 0 = any */
+    /* 1 = of a gemm's entries with it that of the nearest `stored`, within an octave of its bits:
+     * engine profiles have it, files have not */
+    uint8_t near;
+    int64_t devices; /* of a collective; 0 = any */
 } llmperf_calib_key;
 
 /* How good a fit is; errors are |predicted / measured - 1|, fractions. All 0 = not known. */
@@ -136,6 +140,21 @@ typedef enum llmperf_engine_param {
     LLMPERF_ENGINE_LINK,      /* of the link's bandwidth */
     LLMPERF_ENGINE_REQUEST,   /* s that a served request waits before its first step */
     LLMPERF_ENGINE_MIXED,     /* serving: steps that also prefill take this share longer */
+    /* Processors alone, where arithmetic is that of the vector units and each format of weights has
+     * a kernel of its own; 1 = neutral. */
+    LLMPERF_ENGINE_DECODE,      /* of the fp32 peak: attention of decode steps, in place of HEADS */
+    LLMPERF_ENGINE_WEIGHT_FP16, /* times WEIGHT, for weights in fp16, in bf16, about 8 bits, 4 */
+    LLMPERF_ENGINE_WEIGHT_BF16, /* ... */
+    LLMPERF_ENGINE_WEIGHT_8,    /* ... */
+    LLMPERF_ENGINE_WEIGHT_4,    /* ... */
+    LLMPERF_ENGINE_COMPUTE_FP16, /* times COMPUTE, likewise; in place of STORED */
+    LLMPERF_ENGINE_COMPUTE_BF16, /* ... */
+    LLMPERF_ENGINE_COMPUTE_8,    /* ... */
+    LLMPERF_ENGINE_COMPUTE_4,    /* ... */
+    LLMPERF_ENGINE_ROWS_FP16,    /* share of the rows that fill a batch up to fours that is paid */
+    LLMPERF_ENGINE_ROWS_BF16,    /* ... */
+    LLMPERF_ENGINE_ROWS_8,       /* ... */
+    LLMPERF_ENGINE_ROWS_4,       /* ... */
     LLMPERF_ENGINE_PARAM_COUNT
 } llmperf_engine_param;
 

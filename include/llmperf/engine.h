@@ -25,6 +25,10 @@ LLMPERF_API llmperf_param_range llmperf_engine_param_limits(llmperf_engine_param
 /* What is typical of engines, where nothing is known of one: about the middle of what fits to public
  * runs give. */
 LLMPERF_API double llmperf_engine_param_typical(llmperf_engine_param param);
+/* The same on a part of the kind of `hw`: processors differ. */
+LLMPERF_API double llmperf_engine_typical_on(const llmperf_hw *hw, llmperf_engine_param param);
+/* False for a parameter that says nothing on a part of the kind of `hw`. */
+LLMPERF_API bool llmperf_engine_param_applies(const llmperf_hw *hw, llmperf_engine_param param);
 
 /* How good a profile is on one part; errors are |predicted / measured - 1|, fractions. */
 typedef struct llmperf_engine_quality {

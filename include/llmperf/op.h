@@ -147,7 +147,7 @@ typedef struct llmperf_op {
     uint8_t collective; /* llmperf_collective */
     /* 1 = a launch of its own; 0 = rides in its neighbour's (the residual add inside a norm) */
     uint8_t launches;
-    uint8_t unused;  /* 0; keeps the struct free of padding, so that ops compare as bytes */
+    uint8_t stored;  /* gemm: llmperf_dtype of the weights; NONE = not said */
     int64_t devices; /* that take part in a collective, else 1 */
     double repeat;
     double m, n, k; /* gemm only, else 0; m may be a fraction (expected tokens per expert) */

@@ -60,6 +60,7 @@ typedef struct llmperf_run {
     double depth;            /* tokens cached before the run began; 0 */
     bool has_depth;          /* the file tells what was cached: a prompt of 0 means none */
     int64_t requests;
+    int64_t threads; /* that a processor ran on; 0 = not said */
     llmperf_metric metric;
     double value;  /* SI */
     double spread; /* standard deviation of repetitions; 0 = not said */
@@ -74,6 +75,10 @@ typedef struct llmperf_runs {
 LLMPERF_API llmperf_status llmperf_runs_add(llmperf_runs *runs, const llmperf_run *run,
                                             llmperf_error *error);
 LLMPERF_API void llmperf_runs_free(llmperf_runs *runs);
+
+/* The share of a processor that a run had: its threads of the part's units, in peaks and bandwidth.
+ * All of it where the run does not say, has as many, or the part is no processor. */
+LLMPERF_API double llmperf_run_share(const llmperf_run *run, const llmperf_hw *hw);
 
 /* The plain gated decoder, untied, fp16, of the dimensions that a run tells (shape.layers > 0).
  * Errors: LLMPERF_E_SPEC for dimensions that make no model. */

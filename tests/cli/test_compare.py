@@ -226,8 +226,8 @@ def _():
 @case("a profile of one model's runs predicts another's, on the shipped rows of llama.cpp")
 def _():
     data = SOURCE / "examples" / "data"
-    hw = f"--hw {data}/two-core-xeon.yaml"
-    run(f"specs check {data}/two-core-xeon.yaml", code=0)
+    hw = "--hw two-core-xeon"
+    run(["specs", "check", SOURCE / "specs/hardware/two-core-xeon.yaml"], code=0)
     with folder() as path:
         run(f"fit {data}/llama.cpp-cpu-0.5B.csv {hw} --engine llama.cpp -o {path}/engine.yaml --quick",
             code=0)
@@ -238,6 +238,38 @@ def _():
     expect(every["median_frac"] <= 0.15, every)
     expect(every["median_frac"] < every["constant_mape_frac"] < every["roofline_mape_frac"], every)
     expect(every["roofline_mape_frac"] > 1, every)
+
+
+@case("the shipped profile says what llama.cpp does on a processor, by format and batch")
+def _():
+    data = SOURCE / "examples" / "data"
+    report = compare(f"{data}/llama.cpp-cpu-0.5B.csv {data}/llama.cpp-cpu-1.1B.csv "
+                     "--hw two-core-xeon --group-by dtype")
+    groups = {g["group"]: g for g in report["summary"]}
+    for name in ("f32", "f16", "q8_0", "q4_0"):
+        expect(groups[name]["median_frac"] <= 0.15, groups[name])
+        expect(groups[name]["coverage_frac"] >= 0.8, groups[name])
+    equal({r["predicted"]["kind"] for r in report["rows"]}, {"calibrated"})
+
+
+@case("a run on half of a processor's threads has half of its peaks and bandwidth")
+def _():
+    head = ("tool,model,layers,hidden,heads,kv_heads,ffn,vocab,dtype,threads,test,batch,n_prompt,"
+            "n_gen,depth,median_tok_s\n")
+    text = head + "".join(f"llama-bench,small,24,1280,20,4,3456,32000,f16,{threads},tg,1,0,16,0,20\n"
+                          for threads in (1, 2, 4))
+    bound = [r["predicted"]["value"] for r in
+             compare("--hw two-core-xeon --calibration none", text)["rows"]]
+    close(bound[1], 2 * bound[0])
+    close(bound[2], bound[1])  # more threads than units: all of it
+    rows = compare("--hw two-core-xeon", text)["rows"]
+    # the host's microseconds alone do not double
+    expect(1.95 < rows[1]["predicted"]["value"] / rows[0]["predicted"]["value"] < 2, rows)
+    with folder() as path:
+        (path / "rows.csv").write_text(text)
+        told = run(f"fit {path}/rows.csv --hw two-core-xeon --engine llama.cpp --quick", code=0)
+    contains(told.err, "1 row left out")
+    contains(told.err, "a part of the processor (1 threads)")
 
 
 # ---- groups and errors --------------------------------------------------------------------------------

@@ -14,16 +14,7 @@ import subprocess
 import sys
 
 PARTS = (("h100-sxm", "h100_sxm"), ("a100-sxm-80gb", "a100_sxm"), ("l40s", "l40s"))
-# the two-core machine of engine-cpu: bandwidth and peak as operators.csv of the same hour has them
-CPU = """name: two-core-cpu
-kind: cpu
-vendor: none
-architecture: avx512
-peak: {fp32: 300 GFLOP/s}
-memory: 16 GB
-bandwidth: 36 GB/s
-units: 2
-"""
+CPU = "two-core-xeon"  # of engine-cpu: neighbours and repetitions spread more than on a server's GPU
 DECODE, WHOLE, PROMPT = ("decode", "whole request", "prompt")
 KINDS = {"decode_tokens_per_s": DECODE, "tpot_s": DECODE, "e2e_s": WHOLE,
          "output_tokens_per_s": WHOLE, "total_tokens_per_s": WHOLE, "ttft_s": PROMPT,
@@ -46,7 +37,6 @@ REASONS = {
     ("tensorrt-llm", "gb200"): "six rows at 144 - 448 clients; what they queue for the rows do not tell",
     ("tensorrt-llm", "h200-sxm"): "the only other served part is GB200, six odd rows",
     ("exllamav2", "rtx-4090"): "four rows; prompts are of one model alone",
-    ("autoawq", "xeon-spr-48c"): "a processor; its kin is a GPU",
     ("autoawq-gemv", "rtx-4090"): "prompts reach a sixth of the peak, through a matrix-vector kernel",
     ("gpt-fast", "mi250x-gcd"): "two rows; its kin is an A100",
     ("mlc-llm", "a100-pcie-80gb"): "one model, over PCIe alone",
@@ -210,7 +200,7 @@ def reasons(rows):
 
 def targets(rows):
     """The three figures that the profiles are judged by, over all groups together."""
-    static = [r for r in rows if r["kind"] == "static"]
+    static = [r for r in rows if r["kind"] == "static" and r["hardware"] != CPU]
     served = [r for r in rows if r["kind"] == "serving"]
     out = []
     for what, chosen in (("static decode", [r for r in static if KINDS[r["metric"]] == DECODE]),
@@ -226,8 +216,7 @@ def targets(rows):
     return out
 
 
-def engines(llmperf, profiles, runs, work):
-    rows = fit_profiles(llmperf, profiles, runs, work)
+def engines(rows):
     lines = ["## Whole engines", "",
              "Every shipped profile, fitted anew from the public rows that are fit for it (docs/engines.md says",
              "which are left out). Medians of |predicted / measured - 1| in %, but for `mean`, `P90` and `bias`",
@@ -250,26 +239,31 @@ def engines(llmperf, profiles, runs, work):
     return lines
 
 
-def processor(llmperf, data, work):
-    source = data / "engine-cpu" / "llamacpp-cpu-2.csv"
-    if not source.exists():
+def processor(rows, runs):
+    """llama.cpp on CPU by what its rows tell: format, batch, cached tokens."""
+    rows = [r for r in rows if r["hardware"] == CPU]
+    if not rows:
         return []
-    part, runs, out = work / "two-core-cpu.yaml", work / "llamacpp-cpu.csv", work / "cpu.csv"
-    part.write_text(CPU, encoding="utf-8")
-    with open(source, encoding="utf-8", newline="") as file:
-        lines = file.read().splitlines(keepends=True)
-    threads = lines[0].split(",").index("threads")
-    runs.write_text("".join(line for i, line in enumerate(lines)
-                            if i == 0 or line.split(",")[threads] == "2"), encoding="utf-8")
-    run([llmperf, "fit", runs, "--hw", part, "--engine", "llama.cpp", "--alias",
-         "llama-bench,llama-batched-bench", "--residuals", out])
-    rows = read_rows(out)
+    with open(runs / "llamacpp-cpu.csv", encoding="utf-8", newline="") as file:
+        lines = list(csv.reader(file))
+    header = next(line for line in lines if "test" in line)
+    for row in rows:
+        row.update({f"run_{k}": v for k, v in zip(header, lines[int(row["line"]) - 1])})
+    decode = [r for r in rows if KINDS[r["metric"]] == DECODE]
+    groups = [("all", rows)]
+    groups += list(grouped(rows, lambda r: KINDS[r["metric"]]).items())
+    groups += [(f"model {k}", v) for k, v in grouped(rows, lambda r: r["model"]).items()]
+    groups += [(f"{KINDS[k[0]]}, {k[1]}", v) for k, v in grouped(
+        rows, lambda r: (r["metric"], r["run_dtype"])).items()]
+    groups += [(f"decode, batch {k}", v) for k, v in grouped(
+        decode, lambda r: int(r["batch"])).items()]
+    groups += [(f"decode, {k} tokens cached", v) for k, v in grouped(
+        decode, lambda r: int(r["run_depth"])).items()]
     return ["## llama.cpp on a processor", "",
             "Two threads of a 2-core machine, three random-weight models, five formats, batch 1 - 64, up to 2048",
-            "tokens cached; repetitions spread by 13 % (median). Models left out as above.", ""] + table(
-                HEADINGS, [engine_row("llama.cpp, all", rows)] + [
-                    engine_row(f"llama.cpp: {what}", group)
-                    for what, group in grouped(rows, lambda r: KINDS[r["metric"]]).items()])
+            "tokens cached; repetitions spread by 13 % (median). Models left out as above. Not among the rows:",
+            "runs with `-fa 0` (another kernel of attention) and on one thread.", ""] + table(
+                HEADINGS, [engine_row(what, group) for what, group in groups])
 
 
 def main():
@@ -279,8 +273,9 @@ def main():
     lines = ["# How accurate", "",
              "Written by `./dev accuracy DIR` from a folder of public measurements; nothing here is picked. Sources",
              "and licences: DATA-LICENSES.md. Reading of the columns stands above each table; all errors in %.", ""]
-    lines += engines(llmperf, profiles, runs, work)
-    lines += processor(llmperf, data, work)
+    rows = fit_profiles(llmperf, profiles, runs, work)
+    lines += engines(rows)
+    lines += processor(rows, runs)
     lines += operators(llmperf, data)
     print("\n".join(lines).rstrip())
 

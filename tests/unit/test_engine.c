@@ -54,14 +54,20 @@ static void small_model(void)
 static void known_part(void)
 {
     static const double PARAM[LLMPERF_ENGINE_PARAM_COUNT] = {
-        [LLMPERF_ENGINE_WEIGHT] = 0.8,    [LLMPERF_ENGINE_KV] = 0.5,
-        [LLMPERF_ENGINE_HEADS] = 4,       [LLMPERF_ENGINE_COMPUTE] = 0.5,
-        [LLMPERF_ENGINE_STORED] = 0.25,   [LLMPERF_ENGINE_ATTENTION] = 0.4,
-        [LLMPERF_ENGINE_EXPERTS] = 0.5,   [LLMPERF_ENGINE_SCORE] = 2,
-        [LLMPERF_ENGINE_LAYER] = 1e-4,    [LLMPERF_ENGINE_STEP] = 1e-3,
-        [LLMPERF_ENGINE_SEQUENCE] = 1e-5, [LLMPERF_ENGINE_HOP] = 2e-5,
-        [LLMPERF_ENGINE_LINK] = 0.5,      [LLMPERF_ENGINE_REQUEST] = 5e-3,
-        [LLMPERF_ENGINE_MIXED] = 0.2,
+        [LLMPERF_ENGINE_WEIGHT] = 0.8,       [LLMPERF_ENGINE_KV] = 0.5,
+        [LLMPERF_ENGINE_HEADS] = 4,          [LLMPERF_ENGINE_COMPUTE] = 0.5,
+        [LLMPERF_ENGINE_STORED] = 0.25,      [LLMPERF_ENGINE_ATTENTION] = 0.4,
+        [LLMPERF_ENGINE_EXPERTS] = 0.5,      [LLMPERF_ENGINE_SCORE] = 2,
+        [LLMPERF_ENGINE_LAYER] = 1e-4,       [LLMPERF_ENGINE_STEP] = 1e-3,
+        [LLMPERF_ENGINE_SEQUENCE] = 1e-5,    [LLMPERF_ENGINE_HOP] = 2e-5,
+        [LLMPERF_ENGINE_LINK] = 0.5,         [LLMPERF_ENGINE_REQUEST] = 5e-3,
+        [LLMPERF_ENGINE_MIXED] = 0.2,        [LLMPERF_ENGINE_DECODE] = 0.02,
+        [LLMPERF_ENGINE_WEIGHT_FP16] = 0.9,  [LLMPERF_ENGINE_WEIGHT_BF16] = 0.9,
+        [LLMPERF_ENGINE_WEIGHT_8] = 0.8,     [LLMPERF_ENGINE_WEIGHT_4] = 0.5,
+        [LLMPERF_ENGINE_COMPUTE_FP16] = 0.8, [LLMPERF_ENGINE_COMPUTE_BF16] = 0.8,
+        [LLMPERF_ENGINE_COMPUTE_8] = 0.5,    [LLMPERF_ENGINE_COMPUTE_4] = 1.2,
+        [LLMPERF_ENGINE_ROWS_FP16] = 0.3,    [LLMPERF_ENGINE_ROWS_BF16] = 0.3,
+        [LLMPERF_ENGINE_ROWS_8] = 0.5,       [LLMPERF_ENGINE_ROWS_4] = 0.9,
     };
     memset(&part, 0, sizeof part);
     memset(&engine, 0, sizeof engine);
@@ -297,8 +303,147 @@ Test(engine, fits_of_operators_take_the_place_of_the_profiles)
                   LLMPERF_CALIB_NO_ENTRY);
 }
 
+static llmperf_spec_paths source_paths(void)
+{
+    llmperf_spec_paths paths = {.count = 1};
+    snprintf(paths.folder[0], LLMPERF_PATH_MAX, "%s/specs", getenv("LLMPERF_SOURCE"));
+    return paths;
+}
+
+static void load_part(const llmperf_spec_paths *paths, const char *name, llmperf_hw *ret)
+{
+    char path[LLMPERF_PATH_MAX];
+    cr_assert(llmperf_find_hw(paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_hw_load(path, ret, &error) == LLMPERF_OK, "%s", error.text);
+}
+
+/* ---- processors ----------------------------------------------------------------------------------------- */
+
+/* 100 GB/s, 1 TFLOP/s in fp32, 16 in bf16 by a matrix unit: 4 cores. */
+static void round_processor(void)
+{
+    round_part();
+    snprintf(hw.kind, sizeof hw.kind, "cpu");
+    hw.mem_bytes_per_s = 1e11;
+    hw.units = 4;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 1e12;
+    hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1.6e13;
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+}
+
+/* A product of m rows with a 1000 x 1000 matrix in so many bits; m x 2e6 flop, 125e3 x bits bytes. */
+static llmperf_op product(llmperf_dtype dtype, double m, double bits)
+{
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = (uint8_t)dtype,
+                     .launches = 1,
+                     .devices = 1,
+                     .repeat = 1,
+                     .m = m,
+                     .n = 1000,
+                     .k = 1000,
+                     .flop = 2e6 * m,
+                     .weight_bytes = 125e3 * bits};
+    op.bytes = op.weight_bytes;
+    return op;
+}
+
+static double time_of(llmperf_op op)
+{
+    return llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+}
+
+Test(engine, a_processor_has_a_kernel_for_each_format)
+{
+    round_processor();
+    /* fp32: 40e6 flop / (0.5 x 1e12) = 80 us; 4e6 bytes / (0.8 x 1e11) = 50 us */
+    cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_FP32, 20, 32)), 130e-6, 1e-12);
+    /* 16 bit: compute / 0.8 = 100 us, m = 20 is whole fours; 2e6 / (0.8 x 0.9 x 1e11) */
+    cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_FP32, 20, 16)), 100e-6 + 2e-5 / 0.72, 1e-12);
+    /* 8.5 bit: 160 us; 1.0625e6 / (0.64e11). 4.5: 80 / 1.2 us; 562500 / (0.4e11) */
+    cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_FP32, 20, 8.5)), 160e-6 + 1.0625e-5 / 0.64,
+                       1e-12);
+    cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_FP32, 20, 4.5)), 80e-6 / 1.2 + 5.625e-6 / 0.4,
+                       1e-12);
+}
+
+Test(engine, other_formats_of_a_processor_take_the_nearest_ones_kernel)
+{
+    round_processor();
+    /* 6.56 bits: log2(8.5 / 6.56) = 0.37 octaves, log2(6.56 / 4.5) = 0.54: as 8 bits */
+    cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_FP32, 20, 6.56)), 160e-6 + 8.2e-6 / 0.64,
+                       1e-12);
+    cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_FP32, 20, 4.85)),
+                       80e-6 / 1.2 + 6.0625e-6 / 0.4, 1e-12);
+}
+
+Test(engine, a_processor_computes_in_its_vector_units_whatever_the_format)
+{
+    round_processor();
+    for (double bits = 4.5; bits <= 16; bits += 11.5) {
+        double as_fp32 = time_of(product(LLMPERF_DTYPE_FP32, 20, bits));
+        cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_BF16, 20, bits)), as_fp32, 1e-12);
+    }
+    /* decode attention is arithmetic: 4e6 flop / (0.02 x 1e12) = 200 us; 1e6 bytes / 0.5e11 = 20 us */
+    llmperf_op op = {.kind = LLMPERF_KIND_ATTENTION,
+                     .regime = LLMPERF_REGIME_DECODE,
+                     .dtype = LLMPERF_DTYPE_FP32,
+                     .launches = 1,
+                     .repeat = 1,
+                     .flop = 4e6,
+                     .bytes = 1e6};
+    cr_expect_float_eq(time_of(op), 220e-6, 1e-12);
+    op.dtype = LLMPERF_DTYPE_BF16;
+    cr_expect_float_eq(time_of(op), 220e-6, 1e-12);
+}
+
+Test(engine, few_rows_are_filled_up_to_fours)
+{
+    part.param[LLMPERF_ENGINE_ROWS_4] = 1;
+    round_processor();
+    /* 4.5 bits pay all of it: a row is 2e6 / (0.5 x 1.2 x 1e12) = 3.33 us; 1 row costs two, 2 to 4 rows
+     * four, 5 rows eight */
+    const double row = 2e6 / 0.6e12, weights = 5.625e-6 / 0.4;
+    const double rows[][2] = {{1, 2}, {2, 4}, {3, 4}, {4, 4}, {5, 8}, {64, 64}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_float_eq(time_of(product(LLMPERF_DTYPE_FP32, rows[i][0], 4.5)),
+                           rows[i][1] * row + weights, 1e-12, "%g rows", rows[i][0]);
+    double before = 0;
+    for (double m = 0.25; m < 40; m += 0.25) { /* fractions: tokens of an expert */
+        double now = time_of(product(LLMPERF_DTYPE_FP32, m, 8.5));
+        cr_expect_geq(now, before, "%g rows", m);
+        before = now;
+    }
+}
+
+Test(engine, processors_and_gpus_lend_each_other_nothing)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    engine.borrowed = 0.1;
+    engine.part_count = 2;
+    engine.part[0] = engine.part[1] = part;
+    snprintf(engine.part[0].hw, sizeof part.hw, "h100-sxm");
+    snprintf(engine.part[1].hw, sizeof part.hw, "two-core-xeon");
+    engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.95;
+    engine.part[0].decode_residual = 0.5;
+    load_part(&paths, "epyc-9654", &hw);
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_str_eq(found.hw, "two-core-xeon");
+    /* half a part's weight beside 0.05 of what is typical, logarithms */
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT],
+                       exp((0.5 * log(0.8) + 0.05 * log(0.75)) / 0.55), 1e-12);
+    cr_expect_float_eq(found.decode_residual, 0.1, 1e-12);
+    cr_expect_float_eq(found.borrowed, 0.3,
+                       1e-12); /* one processor does not tell how others differ */
+    load_part(&paths, "h200-sxm", &hw);
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_str_eq(found.hw, "h100-sxm");
+    cr_expect_float_eq(found.decode_residual, 0.5, 1e-12);
+}
+
 /* The derivative that the fit uses, against differences of the entries. */
-Test(engine, derivatives_agree_with_differences)
+static void expect_derivatives(void)
 {
     static llmperf_calib low, high;
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
@@ -419,6 +564,13 @@ Test(engine, intervals_of_a_served_request_hold_wait_and_mixing)
     }
 }
 
+Test(engine, derivatives_agree_with_differences)
+{
+    expect_derivatives();
+    round_processor();
+    expect_derivatives();
+}
+
 /* ---- files ---------------------------------------------------------------------------------------------- */
 
 static char *written(const llmperf_engine *e)
@@ -501,21 +653,25 @@ Test(engine, every_fault_of_a_file_is_told_with_its_place)
         {"schema: 1\nname: a\nparts:\n  - hardware: x\n", "4:5: parameters is missing"},
         {"schema: 1\nname: a\nparts:\n  - parameters: {}\n", "hardware is missing"},
         {"schema: 1\nname: \"\"\nparts: []\n", "2:7: name is ''; some text"},
-        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {weight_efficency: 0.5}\n",
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {weight_efficency: "
+         "0.5}\n",
          "5:18: parameter 'weight_efficency' is not known; did you mean 'weight_efficiency'?"},
-        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {weight_efficiency: 1.5}\n",
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {weight_efficiency: "
+         "1.5}\n",
          "5:37: weight_efficiency is number 1.5"},
         {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {layer_s: -1}\n",
          "5:27: layer_s is integer -1"},
         {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {kv_efficiency: .nan}\n",
          "5:33: kv_efficiency is"},
-        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n    fitted: [speed]\n",
+        {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n    fitted: "
+         "[speed]\n",
          "parameter 'speed' is not known"},
         {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}}\n  - {hardware: X, "
          "parameters: {}}\n",
          "5:5: a second part 'X'; one is allowed"},
         {"schema: 1\nname: a\npart: []\nparts: []\n", "did you mean 'parts'?"},
-        {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}, residual: {decoding: 1}}\n",
+        {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}, residual: {decoding: "
+         "1}}\n",
          "key 'decoding' is not known; decode, prefill are allowed here"},
         {TWO_ERRORS "    covariance: [[0.01], [0.01, 0.04, 0]]\n",
          "covariance is no lower triangle; 2 rows of 1 to 2 numbers are allowed"},
@@ -531,7 +687,8 @@ Test(engine, every_fault_of_a_file_is_told_with_its_place)
          "covariance is no lower triangle; 0 rows"},
         /* each pair may pass and the three be none: 1 - 3 x 0.81 - 2 x 0.729 < 0 */
         {"schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n    relative_error: "
-         "{layer_s: 1, step_s: 1, hop_s: 1}\n    covariance: [[1], [-0.9, 1], [-0.9, -0.9, 1]]\n",
+         "{layer_s: 1, step_s: 1, hop_s: 1}\n    covariance: [[1], [-0.9, 1], [-0.9, -0.9, "
+         "1]]\n",
          "7:17: covariance is none"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
@@ -552,20 +709,6 @@ Test(engine, what_a_file_leaves_out_is_typical)
 }
 
 /* ---- borrowing -------------------------------------------------------------------------------------------- */
-
-static llmperf_spec_paths source_paths(void)
-{
-    llmperf_spec_paths paths = {.count = 1};
-    snprintf(paths.folder[0], LLMPERF_PATH_MAX, "%s/specs", getenv("LLMPERF_SOURCE"));
-    return paths;
-}
-
-static void load_part(const llmperf_spec_paths *paths, const char *name, llmperf_hw *ret)
-{
-    char path[LLMPERF_PATH_MAX];
-    cr_assert(llmperf_find_hw(paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
-    cr_assert(llmperf_hw_load(path, ret, &error) == LLMPERF_OK, "%s", error.text);
-}
 
 Test(engine, a_part_of_its_own_is_taken_as_it_is)
 {

@@ -18,6 +18,7 @@ static llmperf_runs runs;
 static llmperf_engine engine;
 static llmperf_engine_part truth;
 static unsigned long long state;
+static const char *format; /* of the weights */
 
 static double uniform(void)
 {
@@ -48,6 +49,7 @@ static void set_up(void)
     snprintf(paths.folder[0], LLMPERF_PATH_MAX, "%s/specs", getenv("LLMPERF_SOURCE"));
     runs = (llmperf_runs){0};
     state = 7;
+    format = "bf16";
 }
 
 static void tear_down(void)
@@ -79,7 +81,7 @@ static void add_run(const char *gpu, const char *name, llmperf_metric metric, in
                        .line = runs.count + 2};
     snprintf(run.file, sizeof run.file, "made.csv");
     snprintf(run.engine, sizeof run.engine, "mine");
-    snprintf(run.weight_dtype, sizeof run.weight_dtype, "bf16");
+    snprintf(run.weight_dtype, sizeof run.weight_dtype, "%s", format);
     snprintf(run.gpu, sizeof run.gpu, "%s", gpu);
     snprintf(run.model, sizeof run.model, "%s", name);
     cr_assert(llmperf_find_model(&paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
@@ -89,6 +91,7 @@ static void add_run(const char *gpu, const char *name, llmperf_metric metric, in
     snprintf(known.name, sizeof known.name, "known");
     llmperf_engine_calib(&known, &truth, &hw, NULL, &calib);
     cr_assert(llmperf_run_workload(&run, &w, &w, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(llmperf_run_formats(&run, &model, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
               error.text);
     cr_assert(llmperf_run_predict(&c, &run, &estimate, &error) == LLMPERF_OK, "%s", error.text);
@@ -175,6 +178,48 @@ Test(fit_engine, the_covariance_tells_what_the_rows_do_not)
     cr_expect_float_eq(part->error[LLMPERF_ENGINE_HOP], 0.8, 1e-3);
     cr_expect_float_eq(part->error[LLMPERF_ENGINE_LINK], 0.5, 1e-3);
     cr_expect_lt(part->error[LLMPERF_ENGINE_WEIGHT], 0.2); /* of weights they tell something */
+}
+
+/* A processor: what its formats cost apart, and no word of the GPU beside it. */
+Test(fit_engine, the_kernels_of_a_processor_are_told_apart_by_format)
+{
+    static const char *const FORMATS[] = {"fp32", "fp16", "bf16", "q8_0", "q4_0"};
+    static const int64_t BATCHES[] = {1, 2, 4, 8, 32};
+    static const double ON_CPU[LLMPERF_ENGINE_PARAM_COUNT] = {
+        [LLMPERF_ENGINE_DECODE] = 0.01,      [LLMPERF_ENGINE_WEIGHT_FP16] = 0.95,
+        [LLMPERF_ENGINE_WEIGHT_BF16] = 0.95, [LLMPERF_ENGINE_WEIGHT_8] = 0.8,
+        [LLMPERF_ENGINE_WEIGHT_4] = 0.6,     [LLMPERF_ENGINE_COMPUTE_FP16] = 0.8,
+        [LLMPERF_ENGINE_COMPUTE_BF16] = 0.8, [LLMPERF_ENGINE_COMPUTE_8] = 0.7,
+        [LLMPERF_ENGINE_COMPUTE_4] = 1.3,    [LLMPERF_ENGINE_ROWS_FP16] = 0.3,
+        [LLMPERF_ENGINE_ROWS_BF16] = 0.3,    [LLMPERF_ENGINE_ROWS_8] = 0.5,
+        [LLMPERF_ENGINE_ROWS_4] = 0.8,
+    };
+    add_grid("h100-sxm", 0.02, 0); /* before the truth of the processor is set */
+    for (int k = LLMPERF_ENGINE_DECODE; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
+        truth.param[k] = ON_CPU[k];
+    for (size_t f = 0; f < 5; f++)
+        for (size_t b = 0; b < 5; b++)
+            for (size_t m = 0; m < 3; m++) {
+                format = FORMATS[f];
+                for (double length = 16; length <= 1024; length *= 8)
+                    add_run("two-core-xeon", MODELS[m], LLMPERF_METRIC_DECODE_RATE, BATCHES[b],
+                            length, 16, 1, exp(0.03 * normal()));
+                add_run("two-core-xeon", MODELS[m], LLMPERF_METRIC_TTFT, 1, 256, 1, 1,
+                        exp(0.03 * normal()));
+            }
+    cr_assert(fit(&(llmperf_engine_fit_options){0}) == LLMPERF_OK, "%s", error.text);
+    cr_assert_eq(engine.part_count, 2);
+    cr_expect_eq(engine.part[0].param[LLMPERF_ENGINE_DECODE], 1); /* a GPU: says nothing */
+    cr_expect_eq(engine.part[0].quality.unseen_part_frac, 0);     /* it has no kin */
+    engine.part[0] = engine.part[1];
+    cr_expect_str_eq(engine.part[0].hw, "two-core-xeon");
+    expect_near(LLMPERF_ENGINE_WEIGHT, 0.05);
+    expect_near(LLMPERF_ENGINE_COMPUTE, 0.05);
+    for (int k = LLMPERF_ENGINE_DECODE; k < LLMPERF_ENGINE_ROWS_FP16; k++)
+        expect_near((llmperf_engine_param)k, 0.1);
+    expect_near(LLMPERF_ENGINE_ROWS_8, 0.3);
+    expect_near(LLMPERF_ENGINE_ROWS_4, 0.2);
+    cr_expect_lt(engine.part[0].quality.unseen_median_frac, 0.04);
 }
 
 /* Three rows tell little: the other part, a twin, tells the rest. */
