@@ -8,7 +8,10 @@
 
 #include "internal.h"
 
-enum { TERMS = 4 }; /* compute, memory, serial, work */
+enum {
+    TERMS = 4,      /* compute, memory, serial, work */
+    WAIT_COUNT = 4, /* of an extend operator, see WAITS */
+};
 
 static const llmperf_calib_entry IDEAL = {
     .param = {[LLMPERF_PARAM_COMPUTE] = 1,
@@ -323,42 +326,78 @@ static double time_collective(const llmperf_op *op, const llmperf_hw *hw,
 
 /*
  * Parameters of an extend operator, joined from the prefill and the decode fit.
- *   lambda: share of prefill in the compute term, launch and norm: 1 at past = 0, 0 at query = 1,
- *           within 1/query of 1 for a chunk: a chunk computes as prefill does.
- *   mu:     share of decode in the memory and work-item terms: 0 at past = 0, 1 at query = 1,
- *           past / (past + query - 1): the cache is read as decode reads it.
+ *   lambda: share of prefill in compute, its factors and the norm: all but one query's pass over the
+ *           cache. 1 at past = 0, 0 at query = 1, within 1/query of 1 for a chunk.
+ *   mu:     share of decode in memory: the cached keys' K and V. 0 at past = 0, 1 at query = 1.
+ * Shares are of work, which two efficiencies get through one after the other: 1/e is joined. What
+ * does not depend on the work (launch, loops, work items) does not shrink because another kernel
+ * takes a share: the longer one counts.
  */
 typedef struct extend_join {
     double lambda, mu;
     const double *prefill, *decode;
+    bool of_decode[WAIT_COUNT]; /* which kernel's WAITS count */
 } extend_join;
 
-static double geometric(double a, double b, double share_b)
+/* What two efficiencies come to that get through shares of one work. */
+static double in_turn(double a, double b, double share_b)
 {
     if (a == b || share_b == 0) /* the ends to the last digit */
         return a;
-    return share_b == 1 ? b : exp((1 - share_b) * log(a) + share_b * log(b));
+    return share_b == 1 ? b : 1 / ((1 - share_b) / a + share_b / b);
 }
 
-static const llmperf_param WORK_TERMS[] = {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUERY_WORK};
+/* Terms that do not depend on the work, each with what belongs to it: of one kernel or the other. */
+static const llmperf_param WAITS[][2] = {
+    {LLMPERF_PARAM_LAUNCH, LLMPERF_PARAM_HEAD},
+    {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUERY_WORK},
+    {LLMPERF_PARAM_LOOP, LLMPERF_PARAM_LOOP},
+    {LLMPERF_PARAM_PASSES, LLMPERF_PARAM_PASSES},
+};
+
+static void choose_waits(const llmperf_op *op, extend_join *j)
+{
+    const double weight[WAIT_COUNT][2] = {
+        {1, (op->head_dim + op->value_dim) / 256}, {op->kv_heads, op->heads}, {1, 0}, {1, 0}};
+    for (int i = 0; i < WAIT_COUNT; i++) {
+        double more = 0; /* of decode */
+        for (int k = 0; k < 2; k++)
+            more += weight[i][k] * (j->decode[WAITS[i][k]] - j->prefill[WAITS[i][k]]);
+        j->of_decode[i] = j->mu == 1 || (j->mu > 0 && more > 0);
+    }
+}
+
+/* Scans have no pairs: theirs go by tokens. */
+static void set_shares(const llmperf_op *op, extend_join *j)
+{
+    double q = op->query_tokens, past = op->past_tokens;
+    j->mu = past > 0 ? past / (past + q - 1) : 0;
+    j->lambda = 1 - j->mu / q;
+    double flop_of_pair = 2 * op->sequences * op->heads * (op->head_dim + op->value_dim);
+    double cached = op->kv_read_bytes - op->kv_write_bytes;
+    if (q <= 1 || past <= 0 || !(flop_of_pair > 0) || !(op->flop > 0) || !(cached > 0))
+        return;
+    double pairs = op->flop / flop_of_pair;
+    double keys = op->kv_write_bytes > 0 ? q * cached / op->kv_write_bytes : past;
+    j->mu = fmin(cached / op->bytes, 1);
+    j->lambda = 1 - fmin(keys / pairs, 1);
+}
 
 static void join(const llmperf_op *op, extend_join *j, double *ret_param)
 {
-    double span = op->past_tokens + op->query_tokens - 1;
-    j->mu = span > 0 ? op->past_tokens / span : 0;
-    j->lambda = 1 - j->mu / op->query_tokens;
+    set_shares(op, j);
+    choose_waits(op, j);
     const double *pre = j->prefill, *dec = j->decode;
     memset(ret_param, 0, sizeof(double) * LLMPERF_PARAM_COUNT);
-    ret_param[LLMPERF_PARAM_COMPUTE] =
-        geometric(dec[LLMPERF_PARAM_COMPUTE], pre[LLMPERF_PARAM_COMPUTE], j->lambda);
-    ret_param[LLMPERF_PARAM_MEMORY] =
-        geometric(pre[LLMPERF_PARAM_MEMORY], dec[LLMPERF_PARAM_MEMORY], j->mu);
-    ret_param[LLMPERF_PARAM_LAUNCH] =
-        (1 - j->lambda) * dec[LLMPERF_PARAM_LAUNCH] + j->lambda * pre[LLMPERF_PARAM_LAUNCH];
     for (int i = LLMPERF_PARAM_FILL; i < LLMPERF_PARAM_COUNT; i++)
         ret_param[i] = (1 - j->lambda) * dec[i] + j->lambda * pre[i];
-    for (size_t i = 0; i < sizeof WORK_TERMS / sizeof *WORK_TERMS; i++)
-        ret_param[WORK_TERMS[i]] = (1 - j->mu) * pre[WORK_TERMS[i]] + j->mu * dec[WORK_TERMS[i]];
+    ret_param[LLMPERF_PARAM_COMPUTE] =
+        in_turn(dec[LLMPERF_PARAM_COMPUTE], pre[LLMPERF_PARAM_COMPUTE], j->lambda);
+    ret_param[LLMPERF_PARAM_MEMORY] =
+        in_turn(pre[LLMPERF_PARAM_MEMORY], dec[LLMPERF_PARAM_MEMORY], j->mu);
+    for (int i = 0; i < WAIT_COUNT; i++)
+        for (int k = 0; k < 2; k++)
+            ret_param[WAITS[i][k]] = (j->of_decode[i] ? dec : pre)[WAITS[i][k]];
     /* 1/p is blended: it runs from 0 (max) to 1 (sum) and more, without a pole */
     double inverse =
         (1 - j->lambda) / dec[LLMPERF_PARAM_NORM] + j->lambda / pre[LLMPERF_PARAM_NORM];
@@ -366,6 +405,12 @@ static void join(const llmperf_op *op, extend_join *j, double *ret_param)
                                     : j->lambda == 0 ? dec[LLMPERF_PARAM_NORM]
                                     : inverse > 0    ? 1 / inverse
                                                      : INFINITY;
+}
+
+/* d log e / d own e, of an efficiency that was joined in turn. */
+static double by_own(double joined, double own, double share)
+{
+    return joined / own * share / own;
 }
 
 /* From the gradient by the joined parameters to those of the two entries. */
@@ -378,15 +423,17 @@ static void split_gradient(const extend_join *j, const double *param, const doub
         double by_mu = i == 0 ? 1 - j->mu : j->mu;
         const double *own = source[i];
         double *d = g->dlog[i];
-        d[LLMPERF_PARAM_COMPUTE] = dlog[LLMPERF_PARAM_COMPUTE] * param[LLMPERF_PARAM_COMPUTE] *
-                                   by_lambda / own[LLMPERF_PARAM_COMPUTE];
-        d[LLMPERF_PARAM_MEMORY] = dlog[LLMPERF_PARAM_MEMORY] * param[LLMPERF_PARAM_MEMORY] * by_mu /
-                                  own[LLMPERF_PARAM_MEMORY];
-        d[LLMPERF_PARAM_LAUNCH] = dlog[LLMPERF_PARAM_LAUNCH] * by_lambda;
         for (int k = LLMPERF_PARAM_FILL; k < LLMPERF_PARAM_COUNT; k++)
             d[k] = dlog[k] * by_lambda;
-        for (size_t k = 0; k < sizeof WORK_TERMS / sizeof *WORK_TERMS; k++)
-            d[WORK_TERMS[k]] = dlog[WORK_TERMS[k]] * by_mu;
+        for (int e = 0; e < 2; e++) {
+            static const llmperf_param EFFICIENCIES[] = {LLMPERF_PARAM_COMPUTE,
+                                                         LLMPERF_PARAM_MEMORY};
+            llmperf_param k = EFFICIENCIES[e];
+            d[k] = dlog[k] * param[k] * by_own(param[k], own[k], e == 0 ? by_lambda : by_mu);
+        }
+        for (int w = 0; w < WAIT_COUNT; w++)
+            for (int k = 0; k < 2; k++)
+                d[WAITS[w][k]] = j->of_decode[w] == (i == 1) ? dlog[WAITS[w][k]] : 0;
         double p = param[LLMPERF_PARAM_NORM], q = own[LLMPERF_PARAM_NORM];
         if (!isinf(p) && !isinf(q))
             d[LLMPERF_PARAM_NORM] = dlog[LLMPERF_PARAM_NORM] * by_lambda * (p * p) / (q * q);

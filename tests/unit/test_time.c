@@ -547,6 +547,46 @@ Test(time, extend_of_a_long_chunk_over_a_long_cache)
     cr_expect(is_near(extend.memory_s, decode.memory_s, 0.01));
 }
 
+/* Does a larger chunk, or one over a larger cache, or more of them, take less time? */
+static bool falls(const llmperf_hw *hw, const llmperf_calib *calib, rng *r)
+{
+    double b = (double)rng_log_int(r, 1, 99), q = (double)rng_log_int(r, 2, 9999),
+           past = (double)rng_log_int(r, 1, 99999);
+    llmperf_op op = attention(LLMPERF_REGIME_EXTEND, b, q, past);
+    llmperf_op larger[] = {
+        attention(LLMPERF_REGIME_EXTEND, b, q, past + (double)rng_log_int(r, 1, 999)),
+        attention(LLMPERF_REGIME_EXTEND, b, q + (double)rng_log_int(r, 1, 999), past),
+        attention(LLMPERF_REGIME_EXTEND, b + (double)rng_log_int(r, 1, 99), q, past)};
+    double before = llmperf_time_op(&op, hw, calib, NULL, NULL);
+    for (int i = 0; i < 3; i++)
+        if (!(llmperf_time_op(&larger[i], hw, calib, NULL, NULL) >= before * (1 - 1e-12)))
+            return true;
+    return false;
+}
+
+/*
+ * Never where the two kernels overlap alike and have no refinements: what either gets through grows, and
+ * waits stay. Else the norm and the factors of compute pass from one fit to the other, which takes back
+ * a little in few cases (9 % of them did before shares were of work, up to 28 % with shipped fits).
+ */
+Test(time, extend_does_not_fall_with_queries_cache_and_batch)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    rng r = {.state = 19};
+    int plain = 0, refined = 0;
+    const int cases = CASES(20000);
+    for (int i = 0; i < cases; i++) {
+        random_two(&r, false, &calib);
+        calib.entry[1].param[LLMPERF_PARAM_NORM] = calib.entry[0].param[LLMPERF_PARAM_NORM];
+        plain += falls(&hw, &calib, &r);
+        random_two(&r, true, &calib);
+        refined += falls(&hw, &calib, &r);
+    }
+    cr_expect(plain == 0, "%d of %d", plain, cases);
+    cr_expect(refined < cases / 50, "%d of %d", refined, cases);
+}
+
 /* An extend fit of its own, where there is one, is taken as it is. */
 Test(time, an_own_extend_entry_wins)
 {
@@ -703,6 +743,24 @@ Test(time, gradient_equals_finite_differences)
     cr_expect(checked > CASES(15000));
 }
 
+/* The longer of two waits has a corner where they are alike. */
+static bool has_clear_waits(const llmperf_op *op, const double *a, const double *b)
+{
+    double head = (op->head_dim + op->value_dim) / 256;
+    const double x[] = {a[LLMPERF_PARAM_LAUNCH] + a[LLMPERF_PARAM_HEAD] * head,
+                        a[LLMPERF_PARAM_WORK] * op->kv_heads +
+                            a[LLMPERF_PARAM_QUERY_WORK] * op->heads,
+                        a[LLMPERF_PARAM_LOOP], a[LLMPERF_PARAM_PASSES]};
+    const double y[] = {b[LLMPERF_PARAM_LAUNCH] + b[LLMPERF_PARAM_HEAD] * head,
+                        b[LLMPERF_PARAM_WORK] * op->kv_heads +
+                            b[LLMPERF_PARAM_QUERY_WORK] * op->heads,
+                        b[LLMPERF_PARAM_LOOP], b[LLMPERF_PARAM_PASSES]};
+    for (int i = 0; i < 4; i++)
+        if ((x[i] > 0 || y[i] > 0) && fabs(x[i] - y[i]) < 1e-3 * fmax(x[i], y[i]))
+            return false;
+    return true;
+}
+
 Test(time, gradient_of_an_extend_operator_reaches_both_fits)
 {
     static llmperf_calib calib;
@@ -717,7 +775,8 @@ Test(time, gradient_of_an_extend_operator_reaches_both_fits)
                 calib.entry[e].param[LLMPERF_PARAM_NORM] = 4;
         g.op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 999),
                          rng_log_int(&r, 1, 9999));
-        expect_gradient("extend", i, &g, 2);
+        if (has_clear_waits(&g.op, calib.entry[0].param, calib.entry[1].param))
+            expect_gradient("extend", i, &g, 2);
     }
 }
 
