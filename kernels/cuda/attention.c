@@ -39,7 +39,8 @@ bool cuda_attention_supports(cuda_device *d, const llmperf_op *op, llmperf_error
 {
     bool is_half = op->dtype == LLMPERF_DTYPE_FP16 || op->dtype == LLMPERF_DTYPE_BF16;
     bool decode = cuda_attention_is_decode(op);
-    double kv_values = op->sequences * tokens_of(op) * op->kv_heads * 2 * op->head_dim;
+    double kv_bytes = op->sequences * tokens_of(op) * op->kv_heads * 2 * op->head_dim *
+                      llmperf_dtype_bits((llmperf_dtype)op->dtype) / 8;
     if (!(op->sequences >= 1 && op->query_tokens >= 1 && op->kv_heads >= 1 &&
           op->heads >= op->kv_heads && fmod(op->heads, op->kv_heads) == 0 &&
           op->sequences < 65536 && op->heads < 65536 && tokens_of(op) < 1e9))
@@ -49,8 +50,9 @@ bool cuda_attention_supports(cuda_device *d, const llmperf_op *op, llmperf_error
     if (!is_half && !(decode && op->dtype == LLMPERF_DTYPE_FP32))
         return refuse(error, decode ? "decode attention runs in fp16, bf16 and fp32"
                                     : "prefill attention runs in fp16 and bf16");
-    if (op->kv_read_bytes > 0 && is_half && op->kv_read_bytes < 0.75 * kv_values)
-        return refuse(error, "attention over an 8-bit or windowed KV cache is not run");
+    if (op->kv_read_bytes > 0 && fabs(op->kv_read_bytes / kv_bytes - 1) > 0.01)
+        return refuse(error, "attention over a window, or a KV cache in another format than its "
+                             "arithmetic, is not run");
     if (is_half && d->facts.major < 8 && !(decode && op->dtype == LLMPERF_DTYPE_FP16))
         return refuse(error, "attention kernels need compute capability 8.0");
     if (!decode &&

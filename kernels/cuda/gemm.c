@@ -85,7 +85,10 @@ bool cuda_gemm_supports(cuda_device *d, const llmperf_op *op, llmperf_error *err
             name, d->facts.major, d->facts.minor, FORMATS[dtype].major, FORMATS[dtype].minor);
     if (!(op->m > 0 && op->n >= 1 && op->k >= 1 && op->m < 1e9 && op->n < 1e9 && op->k < 1e9))
         return refuse(error, "backend cuda: no product of this shape");
-    if (op->weight_bytes > 0 && !is_narrow(dtype) &&
+    if (op->flop > 2.02 * op->m * op->n * op->k)
+        return refuse(error, "backend cuda runs one product at a time, not a batch of several "
+                             "(experts, absorbed heads)");
+    if (op->weight_bytes > 0 &&
         op->weight_bytes < 0.9 * op->n * op->k * cuda_format_bytes(FORMATS[dtype].in))
         return refuse(error,
                       "backend cuda: weights narrower than %s arithmetic have no product in "

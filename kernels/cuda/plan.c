@@ -556,6 +556,11 @@ llmperf_status cuda_plan_time(cuda_device *d, const llmperf_probe *probe, int co
         return status;
     if (probe->kind == LLMPERF_PROBE_OP)
         status = choose(d, plan, probe->best, error);
+    if (status != LLMPERF_OK) { /* its graph is gone, its counts are of the one that failed */
+        cuda_plan_free(d, plan);
+        *slot = NULL;
+        return status;
+    }
     for (int i = 0; i < count && status == LLMPERF_OK; i++)
         status = time_once(d, plan, &seconds[i], error);
     return status;

@@ -313,6 +313,34 @@ def _():
     contains(text.out, "NVIDIA H200")
 
 
+@case("validate says what one product or one kernel here cannot stand for")
+def _():
+    options = ["--backend", "cuda", "-b", "4", "--time-limit", "20ms", "--options", "settle=0",
+               "--calibration", "none", "--format", "json"]
+    for words, names, why in (
+            # 32 experts are 32 products, and MLA's absorbed heads one each
+            (["qwen3-30b-a3b"], {"moe.experts.gate_up", "moe.experts.down"}, "one product at a time"),
+            (["deepseek-v2-lite"], {"moe.experts.gate_up", "moe.experts.down", "attn.k_absorb",
+                                    "attn.v_absorb"}, "one product at a time"),
+            # 16-bit kernels read twice the bytes of an 8-bit cache
+            (["qwen2.5-0.5b", "--kv-dtype", "fp8"], {"attn.core"}, "KV cache"),
+            (["qwen2.5-0.5b", "--act-dtype", "fp32", "--weight-dtype", "fp32", "--kv-dtype", "bf16"],
+             {"attn.core"}, "KV cache"),
+            (["mistral-7b-v0.1", "-s", "8000"], {"attn.core"}, "window"),
+            (["qwen2.5-0.5b", "--weight-dtype", "int4", "--act-dtype", "fp8"],
+             {"attn.qkv", "attn.out", "mlp.gate_up", "mlp.down"}, "narrower")):
+        result, _ = on(["validate"] + words + options, "noise=0")
+        report = parse_json(result.out)
+        skipped = {row["label"].split()[-1]: row["why"] for row in report["skipped"]}
+        for name in names:
+            contains(skipped.get(name, "measured"), why, f"{words} {name}")
+        contains(skipped.get("step", "measured"), "cannot be run", f"{words} whole step")
+        # what is left agrees with the machine, whose operators are the roofline's
+        for row in report["rows"]:
+            if row["group"] == "gemm" and not row["label"].startswith("sum"):
+                expect(row["measured"] > 0.7 * row["roofline"], f"{words}: {row}")
+
+
 # ---- wrong numbers ----------------------------------------------------------------------------------
 
 @case("unfused attention runs as batched products, scores and values beside a softmax pass")
