@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* llmperf calibrate: measure a device, keep the samples, fit, write a calibration. */
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -188,25 +187,19 @@ static int times_measured(const session *s, const llmperf_probe *probe)
     return times;
 }
 
-/* Rewrites the file beside itself and renames: it holds complete rows at any moment. */
+/* Replaces the file as a whole: it holds complete rows at any moment. */
 static llmperf_status save_samples(const session *s, llmperf_error *error)
 {
-    char aside[LLMPERF_PATH_MAX + 32];
-    const char *path = s->a->samples;
-    if (!path)
+    common_output output;
+    const common_arguments to = {.output = s->a->samples};
+    if (!s->a->samples)
         return LLMPERF_OK;
-    snprintf(aside, sizeof aside, "%s.part-%ld", path, (long)getpid());
-    FILE *out = fopen(aside, "w");
-    if (!out)
-        return llmperf_fail(error, LLMPERF_E_IO, "cannot create '%s': %s", path, strerror(errno));
-    llmperf_status status = llmperf_samples_write(out, &s->samples, error);
-    if (fclose(out) != 0 && status == LLMPERF_OK)
-        status = llmperf_fail(error, LLMPERF_E_IO, "cannot write '%s': %s", path, strerror(errno));
-    if (status == LLMPERF_OK && rename(aside, path) != 0)
-        status = llmperf_fail(error, LLMPERF_E_IO, "cannot write '%s': %s", path, strerror(errno));
+    llmperf_status status = common_open_output(&to, &output, error);
     if (status != LLMPERF_OK)
-        unlink(aside);
-    return status;
+        return status;
+    status = llmperf_samples_write(output.file, &s->samples, error);
+    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+    return status == LLMPERF_OK ? closed : status;
 }
 
 /* Takes up what an earlier run left. */
@@ -572,7 +565,7 @@ static llmperf_status choose_hw(session *s, const peaks *p, llmperf_hw *ret_hw,
 static llmperf_status write_hw(const session *s, const llmperf_hw *hw, llmperf_error *error)
 {
     common_output output;
-    common_arguments to = {.output = s->a->write_hw};
+    const common_arguments to = {.output = s->a->write_hw};
     if (!s->a->write_hw)
         return LLMPERF_OK;
     llmperf_status status = common_open_output(&to, &output, error);
@@ -972,6 +965,17 @@ static llmperf_status lacks_output(session *s, llmperf_error *error)
                         "'calibrate' needs -o FILE: where the calibration goes");
 }
 
+/* Can the hardware file be written? Told before minutes of measuring. */
+static llmperf_status try_write_hw(const calibrate_arguments *a, llmperf_error *error)
+{
+    common_output output;
+    const common_arguments to = {.output = a->write_hw};
+    if (!a->write_hw)
+        return LLMPERF_OK;
+    llmperf_status status = common_open_output(&to, &output, error);
+    return status == LLMPERF_OK ? common_close_output(&output, false, error) : status;
+}
+
 static llmperf_status prepare(session *s, llmperf_error *error)
 {
     const calibrate_arguments *a = s->a;
@@ -981,8 +985,8 @@ static llmperf_status prepare(session *s, llmperf_error *error)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "--spec and --write-hw exclude each other: one datasheet is fitted "
                             "against");
-    llmperf_status status = LLMPERF_OK;
-    if (a->spec) { /* a wrong name is told before minutes of measuring */
+    llmperf_status status = try_write_hw(a, error);
+    if (status == LLMPERF_OK && a->spec) { /* a wrong name is told before minutes of measuring */
         static llmperf_hw known;
         status = common_load_hw(&a->common, a->spec, &known, error);
     }

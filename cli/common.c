@@ -327,6 +327,18 @@ llmperf_status common_workload(const common_arguments *a, llmperf_workload *ret_
 
 /* ---- output ------------------------------------------------------------------------------------------- */
 
+/* Where a file is that a path leads to, over symbolic links; the path itself where nothing is yet. */
+static llmperf_status find_target(const char *path, char target[LLMPERF_PATH_MAX],
+                                  llmperf_error *error)
+{
+    char *real = realpath(path, NULL);
+    int length = snprintf(target, LLMPERF_PATH_MAX, "%s", real ? real : path);
+    free(real);
+    if (length >= 0 && length < LLMPERF_PATH_MAX)
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_IO, "cannot create '%.200s': the path is too long", path);
+}
+
 llmperf_status common_open_output(const common_arguments *arguments, common_output *ret_output,
                                   llmperf_error *error)
 {
@@ -345,10 +357,13 @@ llmperf_status common_open_output(const common_arguments *arguments, common_outp
     if (special && S_ISDIR(info.st_mode))
         return llmperf_fail(error, LLMPERF_E_IO, "cannot write '%s': it is a folder", o.path);
     /* a device or pipe is written to directly; a file is replaced once complete */
+    llmperf_status status = find_target(o.path, o.target, error);
+    if (status != LLMPERF_OK)
+        return status;
     if (special)
-        snprintf(o.aside, sizeof o.aside, "%s", o.path);
+        snprintf(o.aside, sizeof o.aside, "%s", o.target);
     else
-        snprintf(o.aside, sizeof o.aside, "%s.part-%ld", o.path, (long)getpid());
+        snprintf(o.aside, sizeof o.aside, "%s.part-%ld", o.target, (long)getpid());
     o.file = fopen(o.aside, "w");
     if (!o.file)
         return llmperf_fail(error, LLMPERF_E_IO, "cannot create '%s': %s", o.path, strerror(errno));
@@ -369,8 +384,8 @@ llmperf_status common_close_output(common_output *output, bool keep, llmperf_err
                               : LLMPERF_OK;
     failed |= fclose(output->file) != 0;
     code = code ? code : errno;
-    bool aside = strcmp(output->aside, output->path) != 0;
-    if (!failed && keep && aside && rename(output->aside, output->path) != 0) {
+    bool aside = strcmp(output->aside, output->target) != 0;
+    if (!failed && keep && aside && rename(output->aside, output->target) != 0) {
         code = errno;
         failed = true;
     }

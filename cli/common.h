@@ -177,8 +177,9 @@ llmperf_status common_load_calib(const common_arguments *arguments, const llmper
 /* Where a result goes: stdout, or a file beside the asked one that replaces it once complete. */
 typedef struct common_output {
     FILE *file;
-    const char *format; /* by --format, else the suffix, else text */
-    const char *path;   /* NULL = stdout */
+    const char *format;            /* by --format, else the suffix, else text */
+    const char *path;              /* NULL = stdout */
+    char target[LLMPERF_PATH_MAX]; /* what is replaced: where a symbolic link leads */
     char aside[LLMPERF_PATH_MAX + 32];
     bool terminal;
 } common_output;

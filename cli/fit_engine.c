@@ -2,7 +2,6 @@
 /* llmperf fit RUNS.csv...: an engine profile from measurements of whole engines. */
 #include "fit_engine.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,24 +195,16 @@ static llmperf_status write_engine(const fit_engine_arguments *a, const llmperf_
     return status == LLMPERF_OK ? closed : status;
 }
 
-static llmperf_status open_residuals(const char *path, FILE **ret_file, llmperf_error *error)
+static llmperf_status open_residuals(const char *path, common_output *ret_output,
+                                     llmperf_error *error)
 {
-    *ret_file = fopen(path, "w");
-    if (!*ret_file)
-        return llmperf_fail(error, LLMPERF_E_IO, "cannot create '%s': %s", path, strerror(errno));
-    fputs(
-        "file,line,engine,hardware,model,metric,kind,batch,measured_s,roofline_s,fitted_s,unseen_s,"
-        "unseen_part_s,residual\n",
-        *ret_file);
-    return LLMPERF_OK;
-}
-
-static llmperf_status close_residuals(FILE *file, const char *path, llmperf_error *error)
-{
-    bool written = fflush(file) == 0 && !ferror(file);
-    if (fclose(file) == 0 && written)
-        return LLMPERF_OK;
-    return llmperf_fail(error, LLMPERF_E_IO, "cannot write '%s'", path);
+    const common_arguments to = {.output = path};
+    llmperf_status status = common_open_output(&to, ret_output, error);
+    if (status == LLMPERF_OK)
+        fputs("file,line,engine,hardware,model,metric,kind,batch,measured_s,roofline_s,fitted_s,"
+              "unseen_s,unseen_part_s,residual\n",
+              ret_output->file);
+    return status;
 }
 
 llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *paths,
@@ -223,6 +214,7 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     static llmperf_hw hw;
     static reasons why;
     llmperf_spec_paths specs;
+    common_output residuals;
     llmperf_runs runs = {0};
     llmperf_engine_fit_options options = {
         .quick = a->quick, .visit = left_out, .row = put_row, .context = &why};
@@ -237,13 +229,15 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     }
     for (int i = 0; paths[i] && status == LLMPERF_OK; i++)
         status = llmperf_runs_read(&runs, paths[i], &reading, error);
-    if (status == LLMPERF_OK && a->residuals)
-        status = open_residuals(a->residuals, &why.residuals, error);
+    if (status == LLMPERF_OK && a->residuals) {
+        status = open_residuals(a->residuals, &residuals, error);
+        why.residuals = status == LLMPERF_OK ? residuals.file : NULL;
+    }
     if (status == LLMPERF_OK)
         status = llmperf_fit_engine(&runs, &specs, &options, &engine, error);
     llmperf_runs_free(&runs);
     if (why.residuals) {
-        llmperf_status closed = close_residuals(why.residuals, a->residuals, error);
+        llmperf_status closed = common_close_output(&residuals, status == LLMPERF_OK, error);
         status = status == LLMPERF_OK ? closed : status;
     }
     print_reasons(&why);

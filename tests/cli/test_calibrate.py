@@ -196,6 +196,20 @@ def _():
         expect(all("throttled" in row["flags"] for row in rows(place / "s.csv")))
 
 
+@case("samples and results behind symbolic links stay behind them")
+def _():
+    with folder() as place:
+        (place / "kept").mkdir()
+        for name in ("s.csv", "c.yaml", "hw.yaml"):
+            (place / "kept" / name).touch()
+            (place / name).symlink_to(f"kept/{name}")
+        run(QUICK + ["-o", place / "c.yaml", "--write-hw", place / "hw.yaml", "--samples",
+                     place / "s.csv"], code=0)
+        for name in ("s.csv", "c.yaml", "hw.yaml"):
+            expect((place / name).is_symlink() and (place / "kept" / name).stat().st_size > 100, name)
+        equal(sorted(p.name for p in (place / "kept").iterdir()), ["c.yaml", "hw.yaml", "s.csv"])
+
+
 @case("--write-hw writes a part that reads back and that the calibration is relative to")
 def _():
     with folder() as place:
@@ -241,6 +255,10 @@ def _():
         contains(run(QUICK + to + ["--spec", "h100-sxmm"], code=2).err, "h100-sxm")
         run(QUICK + to + ["--spec", "fake", "--write-hw", place / "x.yaml"], code=2)
         run(QUICK + ["-o", place / "no" / "c.yaml"], code=4)
+        # before anything is measured
+        for words in (["--write-hw", place / "no" / "hw.yaml"], ["--write-hw", place]):
+            told = run(QUICK + to + words, code=4).err.strip().splitlines()
+            equal(len(told), 1, str(told))
         run(QUICK + to + ["--samples", place], code=4)
         equal(list(place.iterdir()), [])
 

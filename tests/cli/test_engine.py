@@ -225,6 +225,11 @@ def _():
             expect(float(row["measured_s"]) > float(row["roofline_s"]), row)
             expect(row["unseen_s"] and not row["unseen_part_s"], row)
         run(["fit", runs, "--residuals", here / "no" / "rows.csv"], code=4)
+        # a fit that fails leaves the file of the last one as it was
+        before = rows.read_bytes()
+        run(["fit", runs, "--engine", "nobodys", "--residuals", rows], code=6)
+        equal(rows.read_bytes(), before)
+        equal(sorted(p.name for p in here.iterdir()), ["rows.csv", "runs.csv"])
 
 
 @case("fit on runs of two engines asks for one; nothing is written")

@@ -316,6 +316,21 @@ def _():
         equal(names(here), ["out.json", "second-name"])
 
 
+@case("-o over a symbolic link replaces what it leads to, not the link")
+def _():
+    with folder() as here:
+        (here / "real").mkdir()
+        (here / "real" / "out.json").write_text("old", encoding="utf-8")
+        (here / "link.json").symlink_to("real/out.json")
+        run(f"{PREDICT} -o {here}/link.json", code=0)
+        expect((here / "link.json").is_symlink(), "the link is gone")
+        parse_json((here / "real" / "out.json").read_text("utf-8"))
+        equal(names(here / "real"), ["out.json"])
+        long = "x/" * 2100 + "out.json"
+        contains(run(f"{PREDICT} -o {here}/{long}", code=4).err, "cannot")
+        equal(names(here), ["link.json", "real"])
+
+
 @case("-o keeps the report of what does not fit")
 def _():
     with folder() as here:
@@ -365,7 +380,8 @@ def _():
 def _():
     if not os.path.exists("/dev/full"):
         raise Skip("no /dev/full here")
-    for words in (["--version"], ["--help"], ["predict", "--help"]):
+    for words in (["--version"], ["--help"], ["predict", "--help"], ["--generate", "bash"],
+                  ["--generate", "man", "predict"]):
         with open("/dev/full", "wb") as full:
             run(words, code=4, stdout=full)
 
