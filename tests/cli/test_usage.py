@@ -97,24 +97,34 @@ def _():
             expect("is not known" not in result.err, f"{name} {option}", result)
 
 
+def on_the_fake_device(words):
+    """An example that measures this machine, on the device that answers from a formula."""
+    if words[0] == "calibrate":
+        return words + ["--quick"] + ([] if "--backend" in words else ["--backend", "fake"])
+    if words[0] == "validate" and "--backend" not in words:
+        return [w for w in words if w != "my-cpu.yaml"] + ["fake", "--backend", "fake"]
+    return words
+
+
 @case("examples of each help run")
 def _():
     wrong = []
     with folder() as here:
+        # what `calibrate` writes in one example is what `validate` and `fit` read in others
+        run("calibrate --backend fake --quick -o my-calibration.yaml --samples mine.csv", cwd=here)
+        for name in ("gemm", "attention", "train"):
+            (here / f"{name}.csv").write_bytes((here / "mine.csv").read_bytes())
         for name in commands():
-            if name in MEASURING:
-                continue
             text = run([name, "--help"], code=0).out
             examples = text.split("\nExamples:\n", 1)[1].replace("\\\n", " ")
             for line in examples.splitlines():
                 if not line.startswith("  llmperf "):
                     continue
-                words = shlex.split(line)[1:]
-                # measuring takes minutes, and fitting the reader's own samples:
-                # test_calibrate.py and test_fit.py run these
-                if name in ("calibrate", "validate", "fit"):
-                    continue
+                words = on_the_fake_device(shlex.split(line)[1:])
                 result = run(words, cwd=here)
+                # the reader's own measurements, of other parts and engines: read, and refused
+                if name == "fit" and result.code in (2, 4, 6) and "is not known" not in result.err:
+                    continue
                 # ./config.json, my-gpu.yaml ... are the reader's own files
                 own = any(re.search(r"^(\./|my-)", word) for word in words)
                 if result.code not in ((0, 4, 8) if own else (0, 8)):
