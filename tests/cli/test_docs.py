@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 
-from llmperf_test import (DATA, SOURCE, SPECS, Failure, case, equal, expect, folder, main,
+from llmperf_test import (DATA, SOURCE, SPECS, Failure, case, expect, folder, main,
                           parse_json, run)
 
 PAGES = [SOURCE / "README.md", SOURCE / "specs" / "README.md",
@@ -212,7 +212,7 @@ def _():
                 if follow(template, output, str) is None:
                     raise Failure(f"{page.name}:{first + 1}: {command} prints\n" +
                                   "\n".join(output))
-    equal(count, 3)
+    expect(count >= 3, f"{count} outputs found")
 
 
 def write():
