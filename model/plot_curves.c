@@ -348,7 +348,7 @@ static llmperf_status add_knees(const panel_pair *pair, const llmperf_curves *cu
     if (!rates || !times)
         return status;
     rates->color = times->color = 6;
-    rates->marker = times->marker = LLMPERF_MARKER_DIAMOND;
+    rates->marker = times->marker = LLMPERF_MARKER_RING;
     for (int i = 0; i < curves->count && status == LLMPERF_OK; i++) {
         char label[32];
         const llmperf_curve *curve = &curves->curve[i];

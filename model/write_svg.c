@@ -233,7 +233,11 @@ static void put_marker(svg *s, const llmperf_plot_series *series, double x, doub
         put(s, "cy", y);
         put(s, "r", r);
     }
-    if (color >= 0)
+    color = color >= 0 ? color : series->color;
+    if (series->marker == LLMPERF_MARKER_RING)
+        fprintf(s->out, " fill=\"#fff\" fill-opacity=\"1\" stroke=\"%s\" stroke-width=\"2\"",
+                color_of(color));
+    else if (color != series->color)
         fprintf(s->out, " fill=\"%s\"", color_of(color));
     if (!name) {
         fputs("/>\n", s->out);
@@ -854,8 +858,9 @@ static void put_end_label(svg *s, labels *l, const llmperf_plot_series *series,
     const double width = plot_text_width(last->label, SMALL), begin = at_x(l->f, last[-1].x);
     plot_box best = {x - width, y - 16, width, 13};
     bool found = false;
-    for (int k = 0; k < 2 || x - width - k / 2 * 40 > begin; k++) {
-        const plot_box box = {x - width - k / 2 * 40, k % 2 ? y + 3 : y - 16, width, 13};
+    static const double above[] = {-16, 3, -29, 16};
+    for (int k = 0; k < 4 || x - width - k / 4 * 40 > begin; k++) {
+        const plot_box box = {x - width - k / 4 * 40, y + above[k % 4], width, 13};
         if (is_taken(l, &box))
             continue;
         bool free = !is_crossed(l, &box);

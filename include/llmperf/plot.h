@@ -55,8 +55,9 @@ typedef enum llmperf_plot_marker {
     LLMPERF_MARKER_SQUARE,
     LLMPERF_MARKER_TRIANGLE,
     LLMPERF_MARKER_DIAMOND,
-    LLMPERF_MARKER_DOWN, /* a triangle on its tip */
-    LLMPERF_MARKER_COUNT
+    LLMPERF_MARKER_DOWN,                        /* a triangle on its tip */
+    LLMPERF_MARKER_COUNT,                       /* of those that curves take in turn */
+    LLMPERF_MARKER_RING = LLMPERF_MARKER_COUNT, /* hollow: a place on a curve */
 } llmperf_plot_marker;
 
 typedef struct llmperf_plot_series {

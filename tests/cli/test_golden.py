@@ -132,6 +132,18 @@ def _():
         expect(f"llmperf {words}" in text, words)
 
 
+@case("every command of docs/plot.md runs, but for those that measure")
+def _():
+    if run("compare --help").code != 0:
+        raise Skip("built without the measuring room")
+    text = (SOURCE / "docs" / "plot.md").read_text("utf-8")
+    commands = re.findall(r"^    llmperf (plot .*)$", text, re.M)
+    commands = [c for c in commands if "mine" not in c and "HARDWARE" not in c]
+    expect(len(commands) > 8, str(commands))
+    for words in commands:
+        expect(len(run(words, code=0, cwd=SOURCE).out) > 1000, words)
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         GOLDEN.mkdir(exist_ok=True)
