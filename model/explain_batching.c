@@ -140,28 +140,68 @@ static void name_rate(explainer *e)
                        "decode.tokens_per_s");
 }
 
+/* The times of a whole request's batch. */
+static void name_whole(explainer *e)
+{
+    explain_name_field(e, "prefill_s", e->p->prefill.time_s.value, LLMPERF_UNIT_S,
+                       "prefill of all prompts", "prefill.time_s");
+    explain_name_field(e, "tpot_s", e->p->tpot_s.value, LLMPERF_UNIT_S, "time per output token",
+                       "tpot_s");
+}
+
+static bool name_cost(explainer *e)
+{
+    if (e->p->has_cost)
+        explain_name_price(e);
+    else
+        explain_none(e, "no --price was given and the part's file has none");
+    return e->p->has_cost;
+}
+
 static void explain_cost(explainer *e)
 {
-    if (!e->p->has_cost) {
-        explain_none(e, "no --price was given and the part's file has none");
+    if (!name_cost(e))
         return;
-    }
-    explain_name_price(e);
     name_rate(e);
     explain_result(e, "1000000 tp price / (3600 tokens_per_s)", e->p->cost_usd_per_mtok);
 }
 
+static void explain_whole_cost(explainer *e)
+{
+    if (!name_cost(e))
+        return;
+    name_whole(e);
+    explain_result(e, "1000000 tp price (prefill_s + (g - 1) tpot_s) / (3600 b g)",
+                   e->p->cost_with_prefill_usd_per_mtok);
+}
+
+static bool name_energy(explainer *e)
+{
+    if (e->p->has_energy) {
+        explain_name_hardware(e, "power", e->c->hw->power_w, LLMPERF_UNIT_W,
+                              "power limit of one device", LLMPERF_HW_POWER);
+        llmperf_note(&e->x->notes, "at the power limit: less while memory-bound");
+    } else {
+        explain_none(e, "the part's file does not say its power");
+    }
+    return e->p->has_energy;
+}
+
 static void explain_energy(explainer *e)
 {
-    if (!e->p->has_energy) {
-        explain_none(e, "the part's file does not say its power");
+    if (!name_energy(e))
         return;
-    }
-    explain_name_hardware(e, "power", e->c->hw->power_w, LLMPERF_UNIT_W,
-                          "power limit of one device", LLMPERF_HW_POWER);
     name_rate(e);
     explain_result(e, "1000000 tp power / (3600 tokens_per_s)", e->p->energy_wh_per_mtok);
-    llmperf_note(&e->x->notes, "at the power limit: less while memory-bound");
+}
+
+static void explain_whole_energy(explainer *e)
+{
+    if (!name_energy(e))
+        return;
+    name_whole(e);
+    explain_result(e, "1000000 tp power (prefill_s + (g - 1) tpot_s) / (3600 b g)",
+                   e->p->energy_with_prefill_wh_per_mtok);
 }
 
 static void explain_fitting_tp(explainer *e)
@@ -201,8 +241,12 @@ static const field_row ROWS[] = {
         FRACTION, explain_taken_long),
     ROW("max_batch_at_tpot", "largest batch within the TPOT target", SEQUENCES,
         explain_max_batch_at_tpot),
-    ROW("cost_usd_per_mtok", "USD per million output tokens", USD, explain_cost),
-    ROW("energy_wh_per_mtok", "energy per million output tokens", WH, explain_energy),
+    ROW("cost_usd_per_mtok", "USD per million output tokens, decode alone", USD, explain_cost),
+    ROW("cost_with_prefill_usd_per_mtok", "USD per million output tokens, prompts included", USD,
+        explain_whole_cost),
+    ROW("energy_wh_per_mtok", "energy per million output tokens, decode alone", WH, explain_energy),
+    ROW("energy_with_prefill_wh_per_mtok", "energy per million output tokens, prompts included", WH,
+        explain_whole_energy),
     ROW("would_fit.tp", "smallest tp that would fit", COUNT, explain_fitting_tp),
     ROW("would_fit.context_tokens", "longest sequence that would fit", TOKENS,
         explain_fitting_context),

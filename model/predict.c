@@ -258,12 +258,19 @@ static void predict_cost(const llmperf_case *c, llmperf_prediction *p)
     const llmperf_workload *w = &c->workload;
     double price = w->price_usd_per_h > 0 ? w->price_usd_per_h : c->hw->price_usd_per_h;
     double device_s_per_mtok = 1e6 / p->decode.tokens_per_s.value * (double)w->tp;
+    double tokens = (double)w->batch * (double)w->generate;
+    double whole_s = p->prefill.time_s.value + (double)(w->generate - 1) * p->tpot_s.value;
+    double whole_s_per_mtok = 1e6 * whole_s / tokens * (double)w->tp;
     p->has_cost = price > 0;
-    if (p->has_cost)
+    if (p->has_cost) {
         p->cost_usd_per_mtok = device_s_per_mtok / 3600 * price;
+        p->cost_with_prefill_usd_per_mtok = whole_s_per_mtok / 3600 * price;
+    }
     p->has_energy = c->hw->power_w > 0;
-    if (p->has_energy) /* at the part's power limit: an upper figure while memory-bound */
+    if (p->has_energy) { /* at the part's power limit: an upper figure while memory-bound */
         p->energy_wh_per_mtok = device_s_per_mtok / 3600 * c->hw->power_w;
+        p->energy_with_prefill_wh_per_mtok = whole_s_per_mtok / 3600 * c->hw->power_w;
+    }
 }
 
 static bool fits_with(const llmperf_case *c, const llmperf_workload *changed)

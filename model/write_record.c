@@ -638,7 +638,11 @@ static void put_prediction(sink *s, const llmperf_prediction *p)
     else
         sink_null(s, "max_batch_at_tpot");
     sink_number(s, "cost_usd_per_mtok", p->has_cost ? p->cost_usd_per_mtok : NAN);
+    sink_number(s, "cost_with_prefill_usd_per_mtok",
+                p->has_cost ? p->cost_with_prefill_usd_per_mtok : NAN);
     sink_number(s, "energy_wh_per_mtok", p->has_energy ? p->energy_wh_per_mtok : NAN);
+    sink_number(s, "energy_with_prefill_wh_per_mtok",
+                p->has_energy ? p->energy_with_prefill_wh_per_mtok : NAN);
     if (!p->memory.fits) {
         sink_begin_object(s, "would_fit");
         put_positive(s, "tp", (double)p->fitting_tp);

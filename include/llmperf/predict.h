@@ -284,7 +284,9 @@ typedef struct llmperf_prediction {
     llmperf_estimate tpot_at_max_batch_s;
     bool limited_by_memory;
     bool has_cost, has_energy;
-    double cost_usd_per_mtok, energy_wh_per_mtok;
+    double cost_usd_per_mtok, energy_wh_per_mtok; /* of decode alone */
+    /* of whole requests: the prefill of all prompts is part of what their new tokens cost */
+    double cost_with_prefill_usd_per_mtok, energy_with_prefill_wh_per_mtok;
     /* where it does not fit: what would */
     int64_t fitting_tp;                 /* smallest legal degree that fits; 0 = none tried fits */
     llmperf_dtype fitting_weight_dtype; /* NONE = none of fp8, int4 fits */

@@ -60,6 +60,8 @@ FIELDS = {
     "compute_bound_batch.memory_limit": COUNT,
     "latency_knee_batch": (COUNT, None), "max_batch_at_tpot": (COUNT, None),
     "cost_usd_per_mtok": (NUMBER, None), "energy_wh_per_mtok": (NUMBER, None),
+    "cost_with_prefill_usd_per_mtok": (NUMBER, None),
+    "energy_with_prefill_wh_per_mtok": (NUMBER, None),
     **{f"decode.share.{name}": NUMBER
        for name in ("dense", "attention", "other", "launch", "link", "host")},
 }
@@ -132,6 +134,25 @@ def _():
     # 2.5 USD an hour over the tokens of an hour, per million
     rate = report["decode"]["tokens_per_s"]["value"]
     close(report["cost_usd_per_mtok"], 2.5 / 3600 / rate * 1e6)
+
+
+@case("cost and energy are those of decode, and beside them those of whole requests")
+def _():
+    words = "predict llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 -g 512 --price 2.5/h"
+    report = predict(words)
+    # four devices of 700 W and 2.5 USD an hour; 64 x 512 tokens; 64 prompts first
+    whole = report["prefill"]["time_s"]["value"] + 511 * report["tpot_s"]["value"]
+    hours = 4 * whole / 3600 / (64 * 512) * 1e6
+    close(report["cost_with_prefill_usd_per_mtok"], 2.5 * hours)
+    close(report["energy_with_prefill_wh_per_mtok"], 700 * hours)
+    step = 4 * report["tpot_s"]["value"] / 64 / 3600 * 1e6
+    close(report["cost_usd_per_mtok"], 2.5 * step)
+    close(report["energy_wh_per_mtok"], 700 * step)
+    text = " ".join(run(words, code=0).out.split())
+    contains(text, f"cost: {2.5 * step:.3g} USD per million output tokens, {2.5 * hours:.3g} with "
+                   "their prefill")
+    for field in ("cost_with_prefill_usd_per_mtok", "energy_with_prefill_wh_per_mtok"):
+        contains(run(words.replace("predict", f"explain {field}"), code=0).out, "(g - 1) tpot_s")
 
 
 @case("crossings are a batch, or null with a reason")
