@@ -14,6 +14,7 @@ enum {
     WIDTH = 900,
     WIDTH_LEAST = 360,
     HEIGHT_LEAST = 260,
+    PANEL_LEAST = 150,
     NARROW = 640, /* below: panels stand one below the other */
     MARGIN = 16,
     SEGMENTS_MAX = 1024,
@@ -995,17 +996,21 @@ static int columns_of(const svg *s)
     return s->plot->panel_count > 1 && s->width >= NARROW ? 2 : 1;
 }
 
-static double default_height(svg *s)
+static int rows_of(const svg *s)
 {
     int columns = columns_of(s), rows = (s->plot->panel_count + columns - 1) / columns;
-    double each = s->plot->panel_count == 1 ? fmax(300, 0.55 * s->width) : 330;
-    return head_height(s) + foot_height(s) + each * (rows > 0 ? rows : 1);
+    return rows > 0 ? rows : 1;
+}
+
+/* With panels of a height each. */
+static double height_with(svg *s, double each)
+{
+    return head_height(s) + foot_height(s) + each * rows_of(s);
 }
 
 static void put_panels(svg *s, labels *l)
 {
-    int columns = columns_of(s), count = s->plot->panel_count;
-    int rows = count > 0 ? (count + columns - 1) / columns : 1;
+    const int columns = columns_of(s), count = s->plot->panel_count, rows = rows_of(s);
     double gap = 20, width = (s->width - 2 * MARGIN - gap * (columns - 1)) / columns;
     double height = (s->bottom - s->top) / rows;
     for (int i = 0; i < count; i++) {
@@ -1024,10 +1029,12 @@ static void put_body(svg *s, labels *l)
     put_foot(s);
 }
 
+/* As asked for, but never so low that a panel has no room. */
 static void set_height(svg *s, const llmperf_plot_style *style)
 {
-    s->height = style->height ? style->height : round(default_height(s));
-    s->height = fmax(s->height, HEIGHT_LEAST);
+    double usual = s->plot->panel_count == 1 ? fmax(300, 0.55 * s->width) : 330;
+    double asked = style->height ? style->height : height_with(s, usual);
+    s->height = round(fmax(fmax(asked, height_with(s, PANEL_LEAST)), HEIGHT_LEAST));
 }
 
 /* Draws once into nothing, to know which labels find no room: a note says so. */

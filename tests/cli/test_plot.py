@@ -49,7 +49,7 @@ def series(panel_, name):
 for _arguments in KINDS:
     @case(f"{_arguments}: a picture that is XML, inside its frame")
     def _(arguments=_arguments):
-        for size in ("", "--width 480", "--width 1600 --height 900"):
+        for size in ("", "--width 480", "--width 1600 --height 900", "--width 300 --height 4"):
             root = svg_of(f"{arguments} {size}")
             equal(root.tag, f"{SVG}svg")
             width, height = float(root.attrib["width"]), float(root.attrib["height"])
