@@ -133,16 +133,14 @@ static void predict_times(page *p, const llmperf_prediction *r)
                    human_number(rate / (double)w->tp, d),
                    human_number(r->prefill.tokens_per_s.value, f));
     if (r->has_cost)
-        page_paragraph(p, 2, "  cost: %s%s USD per million output tokens, %s with their prefill",
+        page_paragraph(p, 2, "  cost: %s%s USD per million output tokens, %s with prefill",
                        bound ? "at least " : "", human_number(r->cost_usd_per_mtok, a),
                        human_number(r->cost_with_prefill_usd_per_mtok, b));
     if (r->has_energy)
-        page_paragraph(
-            p, 2,
-            "  energy at the power limit: %s Wh per million output tokens, %s with their "
-            "prefill",
-            human_number(r->energy_wh_per_mtok, a),
-            human_number(r->energy_with_prefill_wh_per_mtok, b));
+        page_paragraph(p, 2,
+                       "  energy at full power: %s Wh per million output tokens, %s with prefill",
+                       human_number(r->energy_wh_per_mtok, a),
+                       human_number(r->energy_with_prefill_wh_per_mtok, b));
     if (w->ttft_s > 0)
         page_paragraph(p, 2, "  TTFT target %s: %s", human_time(w->ttft_s, a),
                        r->ttft_s.low > w->ttft_s     ? "out of reach, even at the bound"

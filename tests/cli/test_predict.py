@@ -150,7 +150,7 @@ def _():
     close(report["energy_wh_per_mtok"], 700 * step)
     text = " ".join(run(words, code=0).out.split())
     contains(text, f"cost: {2.5 * step:.3g} USD per million output tokens, {2.5 * hours:.3g} with "
-                   "their prefill")
+                   "prefill")
     for field in ("cost_with_prefill_usd_per_mtok", "energy_with_prefill_wh_per_mtok"):
         contains(run(words.replace("predict", f"explain {field}"), code=0).out, "(g - 1) tpot_s")
 
