@@ -66,6 +66,20 @@ static void add(param_set *set, llmperf_param param, transform kind, double leas
 /* Efficiencies that published measurements find typical, docs/calibration.md. */
 static const double TYPICAL_COMPUTE = 0.8, TYPICAL_MEMORY = 0.85, TYPICAL_LINK = 0.8;
 
+/* A prompt and decoding sequences in one launch: what it costs that no context is split. */
+static void add_mixed(param_set *set, bool has_units)
+{
+    add(set, LLMPERF_PARAM_NORM, ABOVE, 0.3, 1.7, 2, false);
+    add(set, LLMPERF_PARAM_TILE_ROWS, POSITIVE, 0, 60, 0, true);
+    if (has_units) {
+        add(set, LLMPERF_PARAM_UNSPLIT, POSITIVE, 0, 100, 0, true);
+        add(set, LLMPERF_PARAM_QUERY_WORK, POSITIVE, 0, 3e-6, 0, true);
+        add(set, LLMPERF_PARAM_IDLE_BLOCK, POSITIVE, 0, 3e-7, 0, true);
+    }
+    add(set, LLMPERF_PARAM_GROUP_READS, LOGISTIC, 0, 0.5, 0, true);
+    add(set, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);
+}
+
 static const double SHARPEST = 7; /* within an octave: as sharp as sizes in octaves can tell */
 
 /* Buffers at which libraries change their way, to start from; 0 = they do not. */
@@ -153,6 +167,10 @@ static param_set params_of(const fit_problem *problem, double least_time_s, int 
         }
         if (refine && llmperf_dtype_bits((llmperf_dtype)key->dtype) < 16)
             add(&s, LLMPERF_PARAM_PASSES, POSITIVE, 0, 1, 0, true);
+        return s;
+    }
+    if (key->regime == LLMPERF_REGIME_MIXED) {
+        add_mixed(&s, problem->hw->units > 0);
         return s;
     }
     add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.3, 1.3, 1.2, false);
@@ -598,8 +616,13 @@ static size_t choose_rows(const fit_problem *problem, int64_t most, const fit_ro
                             octave(op->kv_heads),   octave(op->head_dim), octave(op->bytes),
                             octave(op->link_bytes), (int)op->devices};
         all[i] = (pick){.cell = fit_hash(FIT_HASH_START, cell, sizeof cell),
-                        .order = fit_hash(FIT_HASH_START, op, sizeof *op),
+                        .order = fit_hash_op(FIT_HASH_START, op),
                         .row = &problem->row[i]};
+        if (op->regime == LLMPERF_REGIME_MIXED) {
+            const int mixed[] = {octave(op->past_tokens), octave(op->lone_sequences),
+                                 octave(op->lone_past), octave(op->longest_keys)};
+            all[i].cell = fit_hash(all[i].cell, mixed, sizeof mixed);
+        }
         all[i].order ^= all[i].order >> 29;
     }
     qsort(all, (size_t)problem->count, sizeof *all, by_cell);

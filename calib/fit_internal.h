@@ -39,6 +39,7 @@ void fit_sort(double *values, int64_t count);
 double fit_quantile(const double *sorted, int64_t count, double share);
 
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size); /* FNV-1a */
+uint64_t fit_hash_op(uint64_t hash, const llmperf_op *op);
 #define FIT_HASH_START 14695981039346656037u
 
 #endif

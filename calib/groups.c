@@ -56,7 +56,11 @@ void fit_calib_of(const llmperf_calib_entry *entry, llmperf_calib *ret_calib)
     llmperf_calib_init(ret_calib);
     ret_calib->entry_count = 1;
     ret_calib->entry[0] = *entry;
-    memset(ret_calib->index[entry->key.kind], 0, sizeof ret_calib->index[0]);
+    if (entry->key.regime == LLMPERF_REGIME_MIXED) /* its parts have fits of their own */
+        memset(ret_calib->index[entry->key.kind][entry->key.regime], 0,
+               sizeof ret_calib->index[0][0]);
+    else
+        memset(ret_calib->index[entry->key.kind], 0, sizeof ret_calib->index[0]);
 }
 
 void llmperf_fits_free(llmperf_fits *fits)
@@ -188,7 +192,15 @@ static bool is_wanted(const llmperf_samples *all, const llmperf_sample *s,
     return llmperf_sample_matches(all, s, &filter);
 }
 
-/* One weight matrix, one head layout: what a fit on other shapes has not seen. */
+/* What a digest or a choice by hash goes by. */
+uint64_t fit_hash_op(uint64_t hash, const llmperf_op *op)
+{
+    size_t common = offsetof(llmperf_op, lone_sequences);
+    return fit_hash(hash, op, op->regime == LLMPERF_REGIME_MIXED ? sizeof *op : common);
+}
+
+/* One weight matrix, one head layout (in a mixed launch with an octave of the prompt's tokens and of
+ * the sequences beside it): what a fit on other shapes has not seen. */
 static uint64_t family_of(const llmperf_sample *s)
 {
     const llmperf_op *op = &s->op;
@@ -199,6 +211,10 @@ static uint64_t family_of(const llmperf_sample *s)
         op->n,        op->k,     op->heads,           op->kv_heads,
         op->head_dim, s->window, (double)op->devices, size > 0 ? floor(log2(size)) : 0};
     uint64_t hash = fit_hash(FIT_HASH_START, shape, sizeof shape);
+    if (op->regime == LLMPERF_REGIME_MIXED) {
+        const double batch[] = {floor(log2(op->query_tokens)), floor(log2(op->lone_sequences))};
+        hash = fit_hash(hash, batch, sizeof batch);
+    }
     return hash ^ hash >> 31;
 }
 
@@ -360,7 +376,7 @@ static bool file_sample(grouping *g, const llmperf_sample *s)
     if (!g->device[0])
         snprintf(g->device, sizeof g->device, "%s", part);
     g->used++;
-    g->hash = fit_hash(fit_hash(g->hash, &s->op, sizeof s->op), &s->time_s, sizeof s->time_s);
+    g->hash = fit_hash(fit_hash_op(g->hash, &s->op), &s->time_s, sizeof s->time_s);
     g->throttled |= (s->flags & LLMPERF_SAMPLE_THROTTLED) != 0;
     g->contended |= (s->flags & LLMPERF_SAMPLE_CONTENDED) != 0;
     llmperf_calib_key key = key_of(s, g->hw, &g->options);

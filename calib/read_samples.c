@@ -33,6 +33,8 @@ typedef enum column {
     C_BATCH,
     C_SEQ_Q,
     C_SEQ_KV,
+    C_SEQ_KV_DECODE,
+    C_SEQ_KV_LONGEST,
     C_WINDOW,
     C_HEADS,
     C_KV_HEADS,
@@ -72,6 +74,11 @@ typedef enum column {
     C_LOADS,
     C_GROUPED,
     C_ITERATION,
+    C_LONG_ONES,
+    C_KV_SHORT,
+    C_KV_LONG,
+    C_TIME_MEAN,
+    C_TIME_LONGEST,
     C_SKEW,
     C_COUNT,
     C_IGNORED = C_COUNT,
@@ -94,6 +101,9 @@ static const struct {
     {"batch", C_BATCH},
     {"seq_q", C_SEQ_Q},
     {"seq_kv", C_SEQ_KV},
+    {"n_decode", C_DECODES},
+    {"seq_kv_decode", C_SEQ_KV_DECODE},
+    {"seq_kv_longest", C_SEQ_KV_LONGEST},
     {"window", C_WINDOW},
     {"heads", C_HEADS},
     {"kv_heads", C_KV_HEADS},
@@ -139,12 +149,16 @@ static const struct {
     {"devices_per_node", C_PER_NODE},
     {"prefill_chunk", C_CHUNK},
     {"kv_prefill", C_KV_PREFILL},
-    {"n_decode", C_DECODES},
     {"kv_decode", C_KV_DECODE},
-    /* known, but no operator samples */
+    {"pc", C_CHUNK},
+    {"kp", C_KV_PREFILL},
+    {"nb", C_LONG_ONES},
+    {"kvs", C_KV_SHORT},
+    {"kv_big", C_KV_LONG},
     {"t_skew_us", C_SKEW},
-    {"t_mean_us", C_IGNORED},
-    {"t_max_us", C_IGNORED},
+    {"t_mean_us", C_TIME_MEAN},
+    {"t_max_us", C_TIME_LONGEST},
+    /* known, but no operator samples */
     {"up_proj_us", C_GROUPED},
     {"prompt_ms", C_ITERATION},
     {"min_us", C_IGNORED},
@@ -182,6 +196,7 @@ typedef struct reader {
     int32_t library[LIBRARIES_MAX];
     double library_copies[LIBRARIES_MAX];
     int32_t no_library;
+    column skewed; /* which of the three times of a skewed batch is read */
     /* the row: cells by column, "" where there is none; they point into the line */
     const char *cell[C_COUNT];
     const char *wide[LIBRARIES_MAX];
@@ -379,6 +394,35 @@ static bool make_attention(reader *r, llmperf_attention_shape *shape, llmperf_sa
     return true;
 }
 
+/* A prompt beside decoding sequences. */
+static bool make_mixed(reader *r, llmperf_mixed_shape *shape, llmperf_sample *s)
+{
+    s->kind = LLMPERF_SAMPLE_ATTN_MIXED;
+    if (shape->prompt.query_tokens < 2)
+        return leave_out(r, false, "one token beside decoding sequences is a decode step");
+    if (shape->lone_longest_past < shape->lone_past)
+        return leave_out(r, true, "the longest context is below the mean");
+    if (!make_attention(r, &shape->prompt, s))
+        return false;
+    s->op = llmperf_sample_mixed(shape);
+    s->longest_past = shape->lone_longest_past;
+    return true;
+}
+
+/* Ours: n_decode sequences beside the prompt, which attend seq_kv_decode tokens on average. */
+static bool own_mixed_row(reader *r, const llmperf_attention_shape *prompt, llmperf_sample *s)
+{
+    llmperf_mixed_shape shape = {.prompt = *prompt};
+    double keys, longest;
+    if (!count_of(r, C_DECODES, NAN, &shape.lone_sequences) ||
+        !number(r, C_SEQ_KV_DECODE, 1, NAN, &keys) ||
+        !number(r, C_SEQ_KV_LONGEST, 1, keys, &longest))
+        return false;
+    shape.lone_past = keys - 1;
+    shape.lone_longest_past = longest - 1;
+    return make_mixed(r, &shape, s);
+}
+
 static bool attention_row(reader *r, llmperf_sample *s)
 {
     llmperf_attention_shape shape = {0};
@@ -400,6 +444,8 @@ static bool attention_row(reader *r, llmperf_sample *s)
             return false;
         shape.past_tokens = keys - shape.query_tokens;
     }
+    if (s->kind == LLMPERF_SAMPLE_ATTN_MIXED && r->cell[C_DECODES][0])
+        return own_mixed_row(r, &shape, s);
     bool scores = s->kind == LLMPERF_SAMPLE_ATTN_SCORES;
     if (!make_attention(r, &shape, s))
         return false;
@@ -609,6 +655,31 @@ static bool layer_row(reader *r, llmperf_sample *s)
                      m->name);
 }
 
+/* What attends together: a chunk of a prompt (0 = none) after `past` cached tokens, and sequences with
+ * one query each, `context` cached tokens on average and `longest` at most. */
+typedef struct batch {
+    double chunk, past, decodes, context, longest;
+} batch;
+
+static bool batch_row(reader *r, const known_model *m, double tp, const batch *b, llmperf_sample *s)
+{
+    if (b->chunk + b->decodes == 0)
+        return leave_out(r, true, "neither prefill_chunk nor n_decode is above zero");
+    llmperf_mixed_shape shape = {
+        .prompt = {.sequences = b->chunk > 0 ? 1 : b->decodes,
+                   .query_tokens = b->chunk > 0 ? b->chunk : 1,
+                   .past_tokens = b->chunk > 0 ? b->past : b->context,
+                   .heads = m->heads / tp,
+                   .kv_heads = fmax(1, m->kv_heads / tp),
+                   .head_dim = m->head_dim},
+        .lone_sequences = b->decodes,
+        .lone_past = b->context,
+        .lone_longest_past = b->longest,
+    };
+    bool mixed = b->chunk > 0 && b->decodes > 0;
+    return mixed ? make_mixed(r, &shape, s) : make_attention(r, &shape.prompt, s);
+}
+
 /* LLMServingSim: a chunk of one prompt beside decoding sequences. */
 static bool mixed_row(reader *r, llmperf_sample *s)
 {
@@ -619,19 +690,41 @@ static bool mixed_row(reader *r, llmperf_sample *s)
         !number(r, C_KV_PREFILL, 0, 0, &past) || !number(r, C_DECODES, 0, NAN, &decodes) ||
         !number(r, C_KV_DECODE, 0, 0, &context))
         return false;
-    if (chunk > 0 && decodes > 0)
-        return leave_out(r, false, "mixed prefill and decode is no operator of a model here yet");
-    if (chunk + decodes == 0)
-        return leave_out(r, true, "neither prefill_chunk nor n_decode is above zero");
-    llmperf_attention_shape shape = {
-        .sequences = chunk > 0 ? 1 : decodes,
-        .query_tokens = chunk > 0 ? chunk : 1,
-        .past_tokens = chunk > 0 ? past : context,
-        .heads = m->heads / tp,
-        .kv_heads = fmax(1, m->kv_heads / tp),
-        .head_dim = m->head_dim,
-    };
-    return make_attention(r, &shape, s);
+    return batch_row(r, m, tp,
+                     &(batch){.chunk = chunk,
+                              .past = past,
+                              .decodes = decodes,
+                              .context = context,
+                              .longest = context},
+                     s);
+}
+
+/*
+ * LLMServingSim: n sequences, nb of them with kv_big cached tokens and the others with kvs, beside a
+ * chunk of a prompt or not. Timed as they are, with the mean of all and with the most of all.
+ */
+static bool skewed_row(reader *r, llmperf_sample *s)
+{
+    r->cell[C_LIBRARY] = r->cell[C_LIBRARY][0] ? r->cell[C_LIBRARY] : "vllm";
+    const known_model *m = model_of(r);
+    double tp, longer, kv_short, kv_long;
+    batch b = {0};
+    if (!m || !count_of(r, C_TP, 1, &tp) || !number(r, C_CHUNK, 0, NAN, &b.chunk) ||
+        !number(r, C_KV_PREFILL, 0, 0, &b.past) || !count_of(r, C_N, NAN, &b.decodes) ||
+        !number(r, C_LONG_ONES, 0, NAN, &longer) || !number(r, C_KV_SHORT, 0, NAN, &kv_short) ||
+        !number(r, C_KV_LONG, 0, NAN, &kv_long))
+        return false;
+    if (longer > b.decodes || kv_long < kv_short)
+        return leave_out(r, true, "nb is above n, or kv_big below kvs");
+    bool even = r->skewed == C_TIME_LONGEST;
+    b.longest = kv_long;
+    b.context = even ? kv_long : kv_short + (kv_long - kv_short) * longer / b.decodes;
+    if (r->skewed == C_TIME_MEAN)
+        b.longest = b.context = floor(b.context); /* as it was timed */
+    if (b.chunk == 0 && b.longest > b.context)
+        return leave_out(r, false,
+                         "unequal lengths in a decode step are no operator of a model here");
+    return batch_row(r, m, tp, &b, s);
 }
 
 /* Vidur's networks: a part by the name of its system; only groups inside a node. */
@@ -687,7 +780,7 @@ static bool operator_row(reader *r, llmperf_sample *s)
     if (r->has[C_ITERATION])
         return leave_out(r, false, "a whole iteration is no operator");
     if (r->has[C_SKEW])
-        return leave_out(r, false, "sequences of unequal length are no operator of a model here");
+        return skewed_row(r, s);
     if (r->has[C_LAYER])
         return layer_row(r, s);
     if (r->has[C_LOADS])
@@ -804,10 +897,30 @@ static bool common_row(reader *r, llmperf_sample *s)
            place_of(r, &s->place);
 }
 
+/* The three times of a skewed batch; its column `regime` says whether there is a prompt. */
+static bool read_skewed(reader *r)
+{
+    static const column TIMES[] = {C_TIME_MEAN, C_TIME_LONGEST, C_SKEW};
+    r->cell[C_REGIME] = EMPTY;
+    for (int i = 0; i < 3; i++) {
+        llmperf_sample s = {0};
+        r->skewed = TIMES[i];
+        if (!r->has[TIMES[i]])
+            continue;
+        if (!common_row(r, &s) ||
+            !time_cell(r, r->cell[TIMES[i]], column_name(TIMES[i]), 1e6, &s.time_s) ||
+            llmperf_samples_add(r->samples, &s, r->error) != LLMPERF_OK)
+            return false;
+    }
+    return true;
+}
+
 static bool read_row(reader *r)
 {
     llmperf_sample s = {0};
     r->samples->rows++;
+    if (r->has[C_SKEW])
+        return read_skewed(r);
     if (!common_row(r, &s))
         return false;
     bool any = false;
@@ -858,14 +971,13 @@ static double copies_of(const char *library)
 /* A column of times of one library: t_vllm. */
 static bool is_wide(const char *name)
 {
-    return column_of(name) == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2] &&
-           strcmp(name, "t_mean_us") != 0 && strcmp(name, "t_max_us") != 0;
+    return column_of(name) == C_IGNORED && strncmp(name, "t_", 2) == 0 && name[2];
 }
 
 /* Headers of collections that are known, though their rows are no operator samples. */
 static bool is_known_refused(const bool has[C_COUNT])
 {
-    return has[C_GROUPED] || has[C_ITERATION] || has[C_SKEW];
+    return has[C_GROUPED] || has[C_ITERATION];
 }
 
 bool samples_match(const results *from, char *const *cell, int count)
@@ -877,8 +989,9 @@ bool samples_match(const results *from, char *const *cell, int count)
         has[column_of(name)] = true;
         wide |= is_wide(name);
     }
-    return is_known_refused(has) || ((has[C_TIME_S] || has[C_TIME_US] || wide) &&
-                                     (has[C_OP] || has[C_LAYER] || has[C_CHUNK] || has[C_LOADS]));
+    return is_known_refused(has) || has[C_SKEW] ||
+           ((has[C_TIME_S] || has[C_TIME_US] || wide) &&
+            (has[C_OP] || has[C_LAYER] || has[C_CHUNK] || has[C_LOADS]));
 }
 
 static llmperf_status read_header(reader *r, char **cell, int count)
@@ -906,7 +1019,7 @@ static llmperf_status read_header(reader *r, char **cell, int count)
     }
     r->cell_count = count;
     r->has_header = true;
-    bool refused = is_known_refused(r->has);
+    bool refused = is_known_refused(r->has) || r->has[C_SKEW]; /* named by other columns */
     if (!r->has[C_TIME_S] && !r->has[C_TIME_US] && r->library_count == 0 && !refused)
         return llmperf_fail(r->error, LLMPERF_E_SPEC,
                             "%s:%lld: no column of times; time_s, time_us or t_LIBRARY (also by "

@@ -179,6 +179,30 @@ llmperf_op llmperf_sample_attention(const llmperf_attention_shape *s)
     return op;
 }
 
+llmperf_op llmperf_sample_mixed(const llmperf_mixed_shape *s)
+{
+    llmperf_attention_shape decode = s->prompt;
+    decode.sequences = s->lone_sequences;
+    decode.query_tokens = 1;
+    decode.past_tokens = s->lone_past;
+    llmperf_op op = llmperf_sample_attention(&s->prompt), lone = llmperf_sample_attention(&decode);
+    double w = s->prompt.window, keys = fmax(s->lone_past, s->lone_longest_past) + 1;
+    keys = fmax(keys, s->prompt.past_tokens + s->prompt.query_tokens);
+    op.regime = LLMPERF_REGIME_MIXED;
+    op.lone_sequences = s->lone_sequences;
+    op.lone_past = s->lone_past;
+    op.lone_flop = lone.flop;
+    op.lone_kv_read_bytes = lone.kv_read_bytes;
+    op.longest_keys = w > 0 ? fmin(keys, w) : keys;
+    op.flop += lone.flop;
+    op.input_bytes += lone.input_bytes;
+    op.output_bytes += lone.output_bytes;
+    op.kv_read_bytes += lone.kv_read_bytes;
+    op.kv_write_bytes += lone.kv_write_bytes;
+    sum_bytes(&op);
+    return op;
+}
+
 llmperf_op llmperf_sample_scores(const llmperf_attention_shape *s)
 {
     llmperf_op op = llmperf_sample_attention(s);
@@ -293,6 +317,10 @@ static void put_sample(FILE *out, const llmperf_samples *samples, const llmperf_
     put_number(out, op->sequences);
     put_number(out, op->query_tokens);
     put_number(out, attention ? op->past_tokens + op->query_tokens : 0);
+    bool mixed = op->regime == LLMPERF_REGIME_MIXED;
+    put_number(out, op->lone_sequences);
+    put_number(out, mixed ? op->lone_past + 1 : 0);
+    put_number(out, mixed ? s->longest_past + 1 : 0);
     put_number(out, s->window);
     put_number(out, op->heads);
     put_number(out, op->kv_heads);
@@ -326,7 +354,8 @@ llmperf_status llmperf_samples_write(FILE *out, const llmperf_samples *samples,
                                      llmperf_error *error)
 {
     errno = 0;
-    fputs("gpu,library,version,dtype,kv_dtype,op,m,n,k,batch,seq_q,seq_kv,window,heads,kv_heads,"
+    fputs("gpu,library,version,dtype,kv_dtype,op,m,n,k,batch,seq_q,seq_kv,n_decode,seq_kv_decode,"
+          "seq_kv_longest,window,heads,kv_heads,"
           "head_dim,head_dim_v,tokens,experts,top_k,ep,skew,gated,devices,bytes,copies,time_s,ci_s,"
           "reps,"
           "regime,clock_hz,power_w,stream_bytes_per_s,"

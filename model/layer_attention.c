@@ -111,21 +111,88 @@ static double written(const llmperf_layer *layer, double bytes)
     return layer->attention.shares_kv ? 0 : bytes;
 }
 
-/* Fused core: scores stay on chip; K and V are read once per KV head. */
+/* Adds the flop and bytes of a segment's fused core: scores stay on chip; K and V are read once per
+ * KV head. */
+static void count_fused(const emitter *e, const llmperf_layer *layer, const llmperf_segment *s,
+                        const shard *sh, llmperf_op *op)
+{
+    double b = (double)s->sequences, q = (double)s->query, past = (double)s->past;
+    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per;
+    double width = sh->d_k + sh->d_v;
+
+    op->flop += 2 * sh->heads * width * b * pairs_of(layer, q, past);
+    op->input_bytes += b * q * sh->heads * sh->d_k * a;
+    op->output_bytes += b * q * sh->heads * sh->d_v * a;
+    op->kv_read_bytes += b * keys_of(layer, q, past) * sh->kv_heads * width * c;
+    op->kv_write_bytes += written(layer, b * q * sh->kv_heads * width * c);
+}
+
 static void emit_fused(emitter *e, const llmperf_layer *layer, const llmperf_segment *s)
 {
     shard sh = shard_of(&layer->attention, e->c->workload.tp);
-    double b = (double)s->sequences, q = (double)s->query, past = (double)s->past;
-    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per;
-    double width = sh.d_k + sh.d_v;
-
     llmperf_op *op = emit_core(e, LLMPERF_OP_ATTN_CORE, layer, s, &sh);
-    op->flop = 2 * sh.heads * width * b * pairs_of(layer, q, past);
-    op->input_bytes = b * q * sh.heads * sh.d_k * a;
-    op->output_bytes = b * q * sh.heads * sh.d_v * a;
-    op->kv_read_bytes = b * keys_of(layer, q, past) * sh.kv_heads * width * c;
-    op->kv_write_bytes = written(layer, b * q * sh.kv_heads * width * c);
+    count_fused(e, layer, s, &sh, op);
     sum_bytes(op);
+}
+
+/* Sequences with one query each, as decode has them. */
+static bool is_lone(const llmperf_segment *s)
+{
+    return segment_regime(s) == LLMPERF_REGIME_DECODE;
+}
+
+/* The prompt that decoding sequences share a launch with: the last; -1 = there are not both. */
+static int prompt_beside_lone_ones(const emitter *e)
+{
+    int prompt = -1;
+    bool any_lone = false;
+    for (int i = 0; i < e->segment_count; i++) {
+        if (is_lone(&e->segments[i]))
+            any_lone = true;
+        else if (!e->segments[i].decode) /* verification is no prompt */
+            prompt = i;
+    }
+    return any_lone ? prompt : -1;
+}
+
+/* Keys that the last query of a segment sees. */
+static double last_keys(const llmperf_layer *layer, const llmperf_segment *s)
+{
+    return pairs_of(layer, 1, (double)(s->past + s->query - 1));
+}
+
+/*
+ * One launch for a prompt and all the lone queries of the step, where the calibration times such
+ * launches; false where it does not, and the parts are launches of their own.
+ */
+static bool emit_mixed(emitter *e, const llmperf_layer *layer, int prompt)
+{
+    shard sh = shard_of(&layer->attention, e->c->workload.tp);
+    llmperf_op lone = {0};
+    llmperf_op *op = emit_core(e, LLMPERF_OP_ATTN_CORE, layer, &e->segments[prompt], &sh);
+    op->regime = LLMPERF_REGIME_MIXED;
+    op->longest_keys = last_keys(layer, &e->segments[prompt]);
+    for (int i = 0; i < e->segment_count; i++) {
+        const llmperf_segment *s = &e->segments[i];
+        if (!is_lone(s))
+            continue;
+        count_fused(e, layer, s, &sh, &lone);
+        op->lone_sequences += (double)s->sequences;
+        op->lone_past += (double)s->sequences * (double)s->past;
+        op->longest_keys = fmax(op->longest_keys, last_keys(layer, s));
+    }
+    op->lone_past /= op->lone_sequences;
+    count_fused(e, layer, &e->segments[prompt], &sh, op);
+    op->flop += op->lone_flop = lone.flop;
+    op->kv_read_bytes += op->lone_kv_read_bytes = lone.kv_read_bytes;
+    op->input_bytes += lone.input_bytes;
+    op->output_bytes += lone.output_bytes;
+    op->kv_write_bytes += lone.kv_write_bytes;
+    sum_bytes(op);
+    if (llmperf_calib_find(e->c->calib, op, LLMPERF_REGIME_MIXED) != LLMPERF_CALIB_NO_ENTRY)
+        return true;
+    e->count--;
+    return false;
 }
 
 /* The seed's form: QK^T and the weighted values as batched products with the whole score matrix
@@ -155,6 +222,23 @@ static void emit_unfused(emitter *e, const llmperf_layer *layer, const llmperf_s
     op->input_bytes = b * sh.heads * (q * keys + keys * sh.d_v) * a;
     op->output_bytes = b * sh.heads * q * sh.d_v * a;
     sum_bytes(op);
+}
+
+static void emit_cores(emitter *e, const llmperf_layer *layer)
+{
+    bool unfused = e->c->workload.unfused;
+    /* sparse attention picks keys for each query: kernels of its own */
+    int prompt = unfused || layer->index.top_k > 0 || e->segment_count < 2 || !e->c->calib
+                     ? -1
+                     : prompt_beside_lone_ones(e);
+    bool mixed = prompt >= 0 && emit_mixed(e, layer, prompt);
+    for (int i = 0; i < e->segment_count; i++) {
+        const llmperf_segment *s = &e->segments[i];
+        if (unfused)
+            emit_unfused(e, layer, s);
+        else if (!mixed || (i != prompt && !is_lone(s)))
+            emit_fused(e, layer, s);
+    }
 }
 
 static void emit_attention(emitter *e, const llmperf_layer *layer)
@@ -193,12 +277,7 @@ static void emit_attention(emitter *e, const llmperf_layer *layer)
         double values = t * (q_width + k_width);
         emit_elementwise(e, LLMPERF_OP_ROPE, 3 * values, values, values, 0, repeat);
     }
-    for (int i = 0; i < e->segment_count; i++) {
-        if (w->unfused)
-            emit_unfused(e, layer, &e->segments[i]);
-        else
-            emit_fused(e, layer, &e->segments[i]);
-    }
+    emit_cores(e, layer);
     if (at->gate) { /* sigmoid (3 flop) and a product */
         double values = t * gate_width;
         emit_elementwise(e, LLMPERF_OP_ATTN_GATE, 4 * values, 2 * values, values, 0, repeat);

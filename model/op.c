@@ -64,7 +64,8 @@ static const char *const KIND_NAMES[LLMPERF_KIND_COUNT] = {
 
 static const char *const GROUP_NAMES[LLMPERF_GROUP_COUNT] = {"dense", "attention", "other"};
 
-static const char *const REGIME_NAMES[LLMPERF_REGIME_COUNT] = {NULL, "prefill", "extend", "decode"};
+static const char *const REGIME_NAMES[LLMPERF_REGIME_COUNT] = {NULL, "prefill", "extend", "decode",
+                                                               "mixed"};
 
 static const char *const BOUND_NAMES[LLMPERF_BOUND_COUNT] = {
     "compute", "memory", "latency", "launch", "link",
@@ -96,12 +97,52 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "bulk_bytes",
     "bulk_sharpness",
     "short_rows",
+    "tile_rows",
+    "unsplit_rows",
+    "group_reads",
+    "idle_block_s",
 };
 
 bool llmperf_op_is_experts(const llmperf_op *op)
 {
     return op->id == LLMPERF_OP_MOE_GATE_UP || op->id == LLMPERF_OP_MOE_UP ||
            op->id == LLMPERF_OP_MOE_DOWN;
+}
+
+/* A part of a mixed launch: `share` of what is counted per query token, flop and cache reads its own. */
+static llmperf_op part_of(const llmperf_op *op, double share, double flop, double kv_read_bytes)
+{
+    llmperf_op part = *op;
+    part.flop = flop;
+    part.kv_read_bytes = kv_read_bytes;
+    part.input_bytes *= share;
+    part.output_bytes *= share;
+    part.kv_write_bytes *= share;
+    part.bytes = part.input_bytes + part.output_bytes + part.kv_read_bytes + part.kv_write_bytes;
+    part.lone_sequences = part.lone_past = part.lone_flop = part.lone_kv_read_bytes = 0;
+    part.longest_keys = 0;
+    return part;
+}
+
+llmperf_op llmperf_op_prompt(const llmperf_op *op)
+{
+    double tokens = op->sequences * op->query_tokens;
+    llmperf_op part = part_of(op, tokens / (tokens + op->lone_sequences), op->flop - op->lone_flop,
+                              op->kv_read_bytes - op->lone_kv_read_bytes);
+    part.regime = op->past_tokens > 0 ? LLMPERF_REGIME_EXTEND : LLMPERF_REGIME_PREFILL;
+    return part;
+}
+
+llmperf_op llmperf_op_lone(const llmperf_op *op)
+{
+    double tokens = op->sequences * op->query_tokens + op->lone_sequences;
+    llmperf_op part =
+        part_of(op, op->lone_sequences / tokens, op->lone_flop, op->lone_kv_read_bytes);
+    part.regime = LLMPERF_REGIME_DECODE;
+    part.sequences = op->lone_sequences;
+    part.query_tokens = 1;
+    part.past_tokens = op->lone_past;
+    return part;
 }
 
 const char *llmperf_op_name(llmperf_op_id id)

@@ -163,14 +163,21 @@ typedef struct step_sender {
     void *context;
     double times;
     bool mixed;
+    llmperf_segment beside; /* sequences that decode in the same steps; none = apart */
 } step_sender;
 
 static void send_prefill(const llmperf_segment *segments, int segment_count, double times,
                          void *context)
 {
     const step_sender *s = context;
-    const llmperf_run_step step = {.segments = segments,
-                                   .segment_count = segment_count,
+    llmperf_segment together[LLMPERF_SEGMENTS_MAX];
+    bool beside = s->beside.sequences > 0 && segment_count < LLMPERF_SEGMENTS_MAX;
+    if (beside) {
+        memcpy(together, segments, (size_t)segment_count * sizeof *together);
+        together[segment_count] = s->beside;
+    }
+    const llmperf_run_step step = {.segments = beside ? together : segments,
+                                   .segment_count = segment_count + beside,
                                    .times = s->times * times,
                                    .prefill = true,
                                    .mixed = s->mixed};
@@ -206,6 +213,46 @@ static double burst(const llmperf_run *run, double concurrency)
     return 0.5 / fmax(rounds, 1);
 }
 
+/* Do prompts share launches with decoding sequences, as far as this case knows? An engine profile has
+ * a number of its own for what such steps cost. */
+static bool shares_launches(const llmperf_case *c)
+{
+    if (!c->calib || c->calib->host.engine[0] || c->workload.unfused || c->workload.query != 1)
+        return false;
+    for (int i = 0; i < c->calib->entry_count; i++)
+        if (c->calib->entry[i].key.regime == LLMPERF_REGIME_MIXED)
+            return true;
+    return false;
+}
+
+static void count_steps(const llmperf_segment *segments, int segment_count, double times,
+                        void *context)
+{
+    (void)segments;
+    (void)segment_count;
+    *(double *)context += times;
+}
+
+/*
+ * Prompts that ride in decode steps: `prompts` of the others while a request decodes `tokens`, each in
+ * a step for every chunk with C - 1 decoding sequences, as far as there are steps; and its own.
+ * Returns how many prompts do; *ret_steps = the decode steps that hold them, its own apart.
+ */
+static double send_beside(const llmperf_case *c, double prompts, double tokens, double own,
+                          step_sender *s, double *ret_steps)
+{
+    const llmperf_workload *w = &c->workload;
+    double chunks = 0;
+    llmperf_prefill_steps(c, 1, w->chunk, count_steps, &chunks);
+    double riding = fmin(prompts, tokens / chunks);
+    s->times = riding + own;
+    s->beside = llmperf_decode_segment(c, w->batch - 1, w->context);
+    llmperf_prefill_steps(c, 1, w->chunk, send_prefill, s);
+    s->beside = (llmperf_segment){0};
+    *ret_steps = riding * chunks;
+    return riding + own;
+}
+
 static void served_steps(const llmperf_case *c, const llmperf_run *run, step_sender *s,
                          double *ret_waits)
 {
@@ -219,9 +266,13 @@ static void served_steps(const llmperf_case *c, const llmperf_run *run, step_sen
     s->mixed = concurrency > 1;
     if (first)
         prefills += 1 + (concurrency - 1) * burst(run, concurrency);
+    double shared = 0;
+    if (s->mixed && shares_launches(c))
+        prefills -= send_beside(c, tokens * concurrency / generate, tokens, first, s, &shared);
     s->times = prefills;
-    llmperf_prefill_steps(c, 1, w->chunk, send_prefill, s);
-    send_decode(c, tokens + (first && concurrency > 1 ? 0.5 : 0), s);
+    if (prefills > 0)
+        llmperf_prefill_steps(c, 1, w->chunk, send_prefill, s);
+    send_decode(c, tokens - shared + (first && concurrency > 1 ? 0.5 : 0), s);
     *ret_waits = first;
 }
 

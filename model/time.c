@@ -95,8 +95,8 @@ static double stored_bits(const llmperf_op *op)
 {
     if (op->kind == LLMPERF_KIND_GEMM && op->flop > 0) /* weights: flop / 2 m, experts and all */
         return 16 * op->m * op->weight_bytes / op->flop;
-    double values =
-        op->sequences * op->query_tokens * op->kv_heads * (op->head_dim + op->value_dim);
+    double tokens = op->sequences * op->query_tokens + op->lone_sequences;
+    double values = tokens * op->kv_heads * (op->head_dim + op->value_dim);
     return op->kind == LLMPERF_KIND_ATTENTION && values > 0 ? 8 * op->kv_write_bytes / values : 0;
 }
 
@@ -445,11 +445,19 @@ static void split_gradient(const extend_join *j, const double *param, const doub
 /* Shape figures of an operator that the refinements need. */
 typedef struct op_shape {
     double depth;   /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
+    double shallow; /* 1 / depth, 0 = none; in a mixed launch the depth is that of the longest, and
+                     * this the mean of all queries */
     double head;    /* mean of the key and the value channels of a head; 0 = no attention */
     double padding; /* rows that fill m up to whole tiles / m */
     double ragged;  /* rows that fill m up to fours / m */
     double tall;    /* 1 for a GEMM of more than 16 rows, the least that a tile holds */
     double narrow;  /* 1 = weights are stored in fewer bits than the product computes in */
+    /* of a mixed launch, else 0: */
+    double tile_flop;   /* of one row more in the tile of every sequence */
+    double again_bytes; /* that the query heads of a group read once more each, beyond the L2 */
+    double chain_s;     /* one row over the longest context, at one unit's peak */
+    double blocks;      /* of threads, per unit: one per sequence and query head */
+    double idle_blocks; /* per unit: those of the prompt's further tiles, for lone queries */
 } op_shape;
 
 /*
@@ -478,7 +486,27 @@ static bool is_narrow(const llmperf_op *op)
            0.99 * llmperf_dtype_bits((llmperf_dtype)op->dtype) * op->flop;
 }
 
-static op_shape shape_of(const llmperf_op *op)
+/*
+ * A mixed launch splits no context: every sequence and query head is one block of threads that walks
+ * over all of its keys, a tile of rows at a time, however few queries it has. Query heads of a group
+ * come one after the other, so what the L2 cannot hold of their K and V is read by each.
+ */
+static void shape_mixed(const llmperf_op *op, const llmperf_hw *hw, op_shape *s)
+{
+    static const double TILE = 64; /* queries of a block */
+    double sequences = op->sequences + op->lone_sequences;
+    double per_unit = hw->units > 0 ? op->heads / hw->units : 0;
+    double key_flop = 2 * (op->head_dim + op->value_dim);
+    double kept = op->kv_heads * hw->l2_bytes;
+    s->tile_flop = (op->flop - op->lone_flop) / op->query_tokens + op->lone_flop;
+    s->again_bytes = (op->heads / op->kv_heads - 1) * fmax(0, op->lone_kv_read_bytes - kept);
+    s->depth = op->longest_keys;
+    s->chain_s = op->longest_keys * key_flop * hw->units / hw->peak_flop_per_s[op->dtype];
+    s->blocks = sequences * per_unit;
+    s->idle_blocks = op->lone_sequences * op->query_tokens / TILE * per_unit;
+}
+
+static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
 {
     op_shape s = {.depth = op->k};
     if (op->kind == LLMPERF_KIND_GEMM) {
@@ -489,17 +517,21 @@ static op_shape shape_of(const llmperf_op *op)
     }
     if (op->kind == LLMPERF_KIND_ATTENTION) {
         double channels = op->head_dim + op->value_dim;
-        double per_key = 2 * op->heads * channels * op->sequences * op->query_tokens;
+        double tokens = op->sequences * op->query_tokens + op->lone_sequences;
+        double per_key = 2 * op->heads * channels * tokens;
         s.head = channels / 2;
         s.depth = per_key > 0 ? op->flop / per_key : 0;
     }
+    s.shallow = s.depth > 0 ? 1 / s.depth : 0;
+    if (op->regime == LLMPERF_REGIME_MIXED)
+        shape_mixed(op, hw, &s);
     return s;
 }
 
 /*
  * Compute time: flop / (e_c P), times what the shape costs, times what the clock loses.
- *   c = flop / (e_c P) (1 + fill / depth) (1 + score / head) (1 + tile padding) (1 + unpack narrow)
- *       (1 + short ragged)
+ *   c = (flop + tile_rows tile_flop) / (e_c P)
+ *       (1 + fill / depth) (1 + score / head) (1 + tile padding) (1 + unpack narrow) (1 + short ragged)
  *   compute = c (1 + settle c / (c + 1 ms))
  * Each factor is at least 1, and every product of one with flop does not fall when m, batch or
  * context grow. ret_dlog[i] (may be NULL) = d log(compute) / d parameter.
@@ -510,13 +542,15 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     static const double SETTLING_S = 1e-3;
     if (!(op->flop > 0))
         return 0;
-    double by_depth = s->depth > 0 ? 1 / s->depth : 0, by_head = s->head > 0 ? 1 / s->head : 0;
+    double flop = op->flop + param[LLMPERF_PARAM_TILE_ROWS] * s->tile_flop;
+    double by_depth = s->shallow * (op->flop / flop);
+    double by_head = s->head > 0 ? 1 / s->head : 0;
     double fill = 1 + param[LLMPERF_PARAM_FILL] * by_depth;
     double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
     double tile = 1 + param[LLMPERF_PARAM_TILE] * s->padding;
     double unpack = 1 + param[LLMPERF_PARAM_UNPACK] * s->narrow;
     double ragged = 1 + param[LLMPERF_PARAM_ROWS] * s->ragged;
-    double c = op->flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
+    double c = flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
                score * tile * unpack * ragged;
     double settled = c / (c + SETTLING_S); /* 0 for a short kernel, 1 for a long one */
     double settle = 1 + param[LLMPERF_PARAM_SETTLE] * settled;
@@ -530,6 +564,7 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
         ret_dlog[LLMPERF_PARAM_SETTLE] = settled / settle;
         ret_dlog[LLMPERF_PARAM_UNPACK] = slope * s->narrow / unpack;
         ret_dlog[LLMPERF_PARAM_ROWS] = slope * s->ragged / ragged;
+        ret_dlog[LLMPERF_PARAM_TILE_ROWS] = slope * s->tile_flop / flop / fill;
     }
     return c * settle;
 }
@@ -575,18 +610,20 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         param = entry_at(calib, index, op->kind)->param;
     }
 
-    const op_shape shape = shape_of(op);
+    const op_shape shape = shape_of(op, hw);
     double by_compute[LLMPERF_PARAM_COUNT]; /* set where a gradient is asked for */
     double x[TERMS];
     if (g)
         memset(by_compute, 0, sizeof by_compute);
     x[0] = compute_time(op, hw, param, &shape, g ? by_compute : NULL);
     double tall = 1 + param[LLMPERF_PARAM_TALL] * shape.tall;
-    x[1] = op->bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
+    double bytes = op->bytes + param[LLMPERF_PARAM_GROUP_READS] * shape.again_bytes;
+    x[1] = bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
     double k = op->k * (1.0 / 1024);
     double k_shape = k / (1 + k / 3);
-    x[2] = param[LLMPERF_PARAM_SERIAL] * k_shape;
-    double per_unit = hw->units > 0 ? op->sequences / hw->units : 0;
+    x[2] = param[LLMPERF_PARAM_SERIAL] * k_shape + param[LLMPERF_PARAM_UNSPLIT] * shape.chain_s;
+    bool is_mixed = op->regime == LLMPERF_REGIME_MIXED;
+    double per_unit = hw->units > 0 && !is_mixed ? op->sequences / hw->units : 0;
     double items = per_unit * op->kv_heads, query_items = per_unit * op->heads;
     x[3] = param[LLMPERF_PARAM_WORK] * items + param[LLMPERF_PARAM_QUERY_WORK] * query_items;
     double head = shape.head * (1.0 / 128);
@@ -594,7 +631,9 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     double depth = shape.depth * (1.0 / 1024);
     double depth_shape = depth / (1 + depth / 3);
     double pass = op->input_bytes / hw->mem_bytes_per_s;
-    double added = param[LLMPERF_PARAM_LOOP] * depth_shape + param[LLMPERF_PARAM_PASSES] * pass;
+    double added = param[LLMPERF_PARAM_LOOP] * depth_shape + param[LLMPERF_PARAM_PASSES] * pass +
+                   param[LLMPERF_PARAM_QUERY_WORK] * shape.blocks +
+                   param[LLMPERF_PARAM_IDLE_BLOCK] * shape.idle_blocks;
 
     double dx[TERMS], dp;
     double norm = norm_p(x, TERMS, param[LLMPERF_PARAM_NORM], g ? dx : NULL, g ? &dp : NULL);
@@ -621,7 +660,11 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         dlog[LLMPERF_PARAM_SERIAL] = dx[2] * k_shape * per;
         dlog[LLMPERF_PARAM_TALL] = dx[1] * x[1] * shape.tall / tall * per;
         dlog[LLMPERF_PARAM_WORK] = dx[3] * items * per;
-        dlog[LLMPERF_PARAM_QUERY_WORK] = dx[3] * query_items * per;
+        dlog[LLMPERF_PARAM_QUERY_WORK] = (dx[3] * query_items + shape.blocks) * per;
+        if (shape.again_bytes > 0)
+            dlog[LLMPERF_PARAM_GROUP_READS] = dx[1] * x[1] * shape.again_bytes / bytes * per;
+        dlog[LLMPERF_PARAM_UNSPLIT] = dx[2] * shape.chain_s * per;
+        dlog[LLMPERF_PARAM_IDLE_BLOCK] = shape.idle_blocks * per;
         dlog[LLMPERF_PARAM_NORM] = dp * per;
         dlog[LLMPERF_PARAM_LOOP] = depth_shape * per;
         dlog[LLMPERF_PARAM_PASSES] = pass * per;
@@ -636,6 +679,41 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         }
     }
     return t->time_s;
+}
+
+/* Has the calibration a fit that times this prompt or decode launch? */
+static bool is_timed(const llmperf_calib *calib, const llmperf_op *op)
+{
+    static const llmperf_regime REGIMES[] = {LLMPERF_REGIME_PREFILL, LLMPERF_REGIME_DECODE};
+    if (llmperf_calib_find(calib, op, (llmperf_regime)op->regime) != LLMPERF_CALIB_NO_ENTRY)
+        return true;
+    for (int i = 0; i < 2 && op->regime == LLMPERF_REGIME_EXTEND; i++)
+        if (llmperf_calib_find(calib, op, REGIMES[i]) != LLMPERF_CALIB_NO_ENTRY)
+            return true;
+    return false;
+}
+
+/*
+ * A mixed launch: its own form, and never less than the prompt alone or the decoding sequences alone
+ * take, each by its own fit where there is one: fits apart must not make work vanish that is added.
+ */
+static double time_mixed(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                         llmperf_time *t, llmperf_gradient *g)
+{
+    const llmperf_op part[2] = {llmperf_op_prompt(op), llmperf_op_lone(op)};
+    const llmperf_op *longest = op;
+    double most = time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, NULL);
+    bool is_fitted = llmperf_calib_find(calib, op, LLMPERF_REGIME_MIXED) != LLMPERF_CALIB_NO_ENTRY;
+    for (int i = 0; i < 2 && is_fitted; i++) {
+        if (!is_timed(calib, &part[i]))
+            continue;
+        double alone = time_local(&part[i], hw, calib, LLMPERF_CALIB_NO_ENTRY, t, NULL);
+        if (alone > most) {
+            most = alone;
+            longest = &part[i];
+        }
+    }
+    return time_local(longest, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, g);
 }
 
 /* What time_local() comes to when every parameter is neutral, to the last bit (a test holds it):
@@ -666,6 +744,8 @@ double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf
     }
     if (!calib && !ret_gradient)
         return time_ideal(op, hw, t);
+    if (op->regime == LLMPERF_REGIME_MIXED)
+        return time_mixed(op, hw, calib, t, ret_gradient);
     uint8_t row = gemv_of(calib, op);
     if (row == LLMPERF_CALIB_NO_ENTRY)
         return time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, ret_gradient);
@@ -707,7 +787,9 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_STEP] = {0, 1e3, false},       [LLMPERF_PARAM_SECOND] = {0, 1e3, false},
         [LLMPERF_PARAM_CROWD] = {0, 1e3, false},      [LLMPERF_PARAM_BULK] = {0, 1e3, false},
         [LLMPERF_PARAM_LIMIT] = {0, 1e15, false},     [LLMPERF_PARAM_SHARP] = {0, 15, false},
-        [LLMPERF_PARAM_ROWS] = {0, 1, false},
+        [LLMPERF_PARAM_ROWS] = {0, 1, false},         [LLMPERF_PARAM_TILE_ROWS] = {0, 1e4, false},
+        [LLMPERF_PARAM_UNSPLIT] = {0, 1e6, false},    [LLMPERF_PARAM_GROUP_READS] = {0, 1, false},
+        [LLMPERF_PARAM_IDLE_BLOCK] = {0, 1e3, false},
     };
     return RANGE[param];
 }
@@ -763,9 +845,11 @@ static const char *wrong_key(const llmperf_calib_key *key)
     if (!collective && key->dtype == LLMPERF_DTYPE_NONE)
         return "the dtype is missing";
     if (attention && key->regime == LLMPERF_REGIME_NONE)
-        return "the regime of attention is missing; prefill, extend or decode is allowed";
+        return "the regime of attention is missing; prefill, extend, decode or mixed is allowed";
     if ((gemm || collective) && key->regime != LLMPERF_REGIME_NONE)
         return "a regime belongs to attention and scans alone";
+    if (key->regime == LLMPERF_REGIME_MIXED && !attention)
+        return "the regime mixed belongs to attention alone";
     return NULL;
 }
 

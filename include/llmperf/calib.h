@@ -48,6 +48,11 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_LIMIT,  /* bytes of buffer at which half of it is paid */
     LLMPERF_PARAM_SHARP,  /* q - 1 */
     LLMPERF_PARAM_ROWS,   /* share of the rows that fill m up to fours that is paid, 0..1 */
+    /* of a launch of the regime mixed: */
+    LLMPERF_PARAM_TILE_ROWS,   /* rows that a sequence's tile computes beyond its queries */
+    LLMPERF_PARAM_UNSPLIT,     /* serial: rows of one unit's peak that the longest context takes */
+    LLMPERF_PARAM_GROUP_READS, /* share of the KV reads beyond the L2 that every query head repeats */
+    LLMPERF_PARAM_IDLE_BLOCK, /* added, seconds: blocks of 64 queries that a lone one leaves empty */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 

@@ -66,6 +66,7 @@ typedef enum llmperf_regime {
     LLMPERF_REGIME_PREFILL, /* no cached tokens */
     LLMPERF_REGIME_EXTEND,  /* several query tokens over cached ones: chunks, verification */
     LLMPERF_REGIME_DECODE,  /* one query token per sequence */
+    LLMPERF_REGIME_MIXED,   /* one launch for a prompt (or a chunk of it) and decoding sequences */
     LLMPERF_REGIME_COUNT
 } llmperf_regime;
 
@@ -159,7 +160,16 @@ typedef struct llmperf_op {
      * whoever measures it */
     double sequences, query_tokens, past_tokens;
     double heads, kv_heads, head_dim, value_dim;
+    /* regime mixed only, else 0: sequences of one query each beside the prompt, whose shape the three
+     * counts above are; flop and bytes above are of both */
+    double lone_sequences, lone_past; /* their number; cached tokens of each, on average */
+    double lone_flop, lone_kv_read_bytes;
+    double longest_keys; /* that one query of the launch sees */
 } llmperf_op;
+
+/* The two parts of a mixed launch as launches of their own, as a step without the other has them. */
+LLMPERF_API llmperf_op llmperf_op_prompt(const llmperf_op *op);
+LLMPERF_API llmperf_op llmperf_op_lone(const llmperf_op *op);
 
 /* One of the grouped products of a mixture of experts, which time all active experts together. */
 LLMPERF_API bool llmperf_op_is_experts(const llmperf_op *op);

@@ -140,6 +140,9 @@ typedef void (*llmperf_run_visit)(const llmperf_run_step *step, void *context);
  *            start together, so that a prompt of the first round waits for half of the others'; 10 C
  *            requests where the run does not say) + half a decode step; plus the engine's request_s
  *            E2E = TTFT + (g - 1) TPOT
+ *            Without an engine profile, where the calibration times prompts and decoding sequences in
+ *            one launch, C / g of the decode steps hold a prompt and C - 1 decoding sequences (all of
+ *            them at most; prompts beyond have steps of their own), and TTFT begins with such a step
  *   offline: rates of whole requests, as served at the case's batch: llmperf_run_in_flight()
  *   ret_waits: how often request_s counts, 0 or 1
  *   source:    docs/model.md, "Serving"

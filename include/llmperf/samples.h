@@ -55,10 +55,11 @@ typedef enum llmperf_sample_place {
 typedef struct llmperf_sample {
     llmperf_op op; /* kind, regime, dtype, shape, flop and bytes of one launch */
     double time_s;
-    double ci_s;               /* half width of the 95 % interval of the time; 0 = not said */
-    double reps;               /* 0 = not said */
-    double window;             /* keys a query sees at most; 0 = all */
-    double copies;             /* sets of weights used in turn; 1 = the same again and again */
+    double ci_s;         /* half width of the 95 % interval of the time; 0 = not said */
+    double reps;         /* 0 = not said */
+    double window;       /* keys a query sees at most; 0 = all */
+    double longest_past; /* of a mixed launch: cached tokens of the longest decoding sequence */
+    double copies;       /* sets of weights used in turn; 1 = the same again and again */
     double clock_hz, power_w;  /* 0 = not said */
     double stream_bytes_per_s; /* of a memory stream just before and after; 0 = not said */
     double bytes;              /* as recorded, for collectives and streams */
@@ -102,6 +103,13 @@ typedef struct llmperf_attention_shape {
     double heads, kv_heads, head_dim, value_dim; /* value_dim 0 = head_dim */
 } llmperf_attention_shape;
 LLMPERF_API llmperf_op llmperf_sample_attention(const llmperf_attention_shape *shape);
+/* A prompt, or a chunk of it, beside decoding sequences in one launch (regime mixed): their number, what
+ * each has cached on average, and the most that one has (0 = all alike). */
+typedef struct llmperf_mixed_shape {
+    llmperf_attention_shape prompt;
+    double lone_sequences, lone_past, lone_longest_past;
+} llmperf_mixed_shape;
+LLMPERF_API llmperf_op llmperf_sample_mixed(const llmperf_mixed_shape *shape);
 /* QK^T alone, unfused: every query with every key, K expanded to the query heads, scores in memory. */
 LLMPERF_API llmperf_op llmperf_sample_scores(const llmperf_attention_shape *shape);
 /* bytes: the whole buffer, as nccl-tests counts it. */

@@ -524,6 +524,9 @@ static bool supports_op(const cpu_device *d, const llmperf_op *op, llmperf_error
                       llmperf_kind_name((llmperf_op_kind)op->kind));
     if (is_gemm(op))
         return supports_gemm(d, op, error);
+    if (op->regime == LLMPERF_REGIME_MIXED)
+        return refuse(error, "backend cpu has no kernel for %s",
+                      "a prompt and decoding sequences in one launch");
     return op->kind != LLMPERF_KIND_ATTENTION || supports_attention(op, error);
 }
 

@@ -70,6 +70,9 @@ bool cuda_job_supports(cuda_device *d, const llmperf_op *op, llmperf_error *erro
     case LLMPERF_KIND_GEMM:
         return cuda_gemm_supports(d, op, error);
     case LLMPERF_KIND_ATTENTION:
+        if (op->regime == LLMPERF_REGIME_MIXED)
+            return refuse(error, "backend cuda has no kernel for %s",
+                          "a prompt and decoding sequences in one launch");
         if (is_batched(op))
             return supports_batched(d, op, error);
         return cuda_attention_supports(d, op, error);

@@ -16,6 +16,8 @@
  *   {gemm,prefill,decode}_{compute,memory,p}, vector_memory
  *                                       shares and norm exponents of the operators (p 0 = max)
  *   serial work                         seconds per k loop of 1024, per work item and unit
+ *   mixed_{compute,memory,p}, tile_rows unsplit_rows group_reads block idle_block
+ *                                       a prompt and decoding sequences in one launch
  *   noise seed                          sigma of log(time), stream of random numbers
  *   outliers outlier_factor             share of repetitions that are slower, and how much
  *   drift drift_reps                    relative growth per repetition, over how many of them
@@ -39,8 +41,9 @@ typedef struct roof {
 typedef struct fake {
     double peak[LLMPERF_DTYPE_COUNT];
     double bandwidth, cache_bandwidth, cache, memory, units, launch, stream, link, gpu;
-    roof gemm, prefill, decode;
+    roof gemm, prefill, decode, mixed;
     double vector_memory, serial, work;
+    double tile_rows, unsplit_rows, group_reads, block, idle_block;
     double noise, seed, outliers, outlier_factor, drift, drift_reps;
     double throttle_at, throttle_calls, throttle_factor;
     double contend_at, contend_calls, contend_factor;
@@ -67,9 +70,15 @@ static const fake DEFAULTS = {
     .gemm = {0.85, 0.9, 2},
     .prefill = {0.6, 0.8, 1.25},
     .decode = {0.5, 0.8, 2},
+    .mixed = {0.5, 0.9, 2},
     .vector_memory = 0.85,
     .serial = 2e-6,
     .work = 0.5e-6,
+    .tile_rows = 60,
+    .unsplit_rows = 110,
+    .group_reads = 0.8,
+    .block = 3e-6,
+    .idle_block = 0.4e-6,
     .noise = 0.03,
     .seed = 1,
     .outlier_factor = 5,
@@ -114,6 +123,14 @@ static const backend_option OPTIONS[] = {
     NUMBER("decode_compute", decode.compute, 1e-6, 1.5),
     NUMBER("decode_memory", decode.memory, 1e-6, 1.5),
     NUMBER("decode_p", decode.p, 0, 1e3),
+    NUMBER("mixed_compute", mixed.compute, 1e-6, 1.5),
+    NUMBER("mixed_memory", mixed.memory, 1e-6, 1.5),
+    NUMBER("mixed_p", mixed.p, 0, 1e3),
+    NUMBER("tile_rows", tile_rows, 0, 1e4),
+    NUMBER("unsplit_rows", unsplit_rows, 0, 1e6),
+    NUMBER("group_reads", group_reads, 0, 1),
+    NUMBER("block", block, 0, 1),
+    NUMBER("idle_block", idle_block, 0, 1),
     NUMBER("vector_memory", vector_memory, 1e-6, 1.5),
     NUMBER("serial", serial, 0, 1),
     NUMBER("work", work, 0, 1),
@@ -177,6 +194,25 @@ static const roof *roof_of(const fake *f, const llmperf_op *op)
     return op->regime == LLMPERF_REGIME_DECODE ? &f->decode : &f->prefill;
 }
 
+/* One launch for a prompt and sequences of one query each: tiles of 64 rows, no context split, and
+ * what the cache does not hold of a KV head is read by every query head of its group. */
+static double mixed_seconds(const fake *f, const llmperf_op *op)
+{
+    double peak = f->peak[op->dtype], per_key = 2 * (op->head_dim + op->value_dim);
+    double prompt = op->flop - op->lone_flop;
+    double rows = f->tile_rows * (prompt / op->query_tokens + op->lone_flop);
+    double group = op->heads / op->kv_heads;
+    double missed = fmax(0, op->lone_kv_read_bytes - op->kv_heads * f->cache);
+    double compute = (op->flop + rows) / (f->mixed.compute * peak);
+    double memory =
+        (op->bytes + f->group_reads * (group - 1) * missed) / (f->mixed.memory * f->bandwidth);
+    double chain = f->unsplit_rows * per_key * op->longest_keys / (peak / f->units);
+    double blocks = (op->sequences + op->lone_sequences) * op->heads / f->units;
+    double idle = op->lone_sequences * op->heads / f->units * (op->query_tokens / 64);
+    return f->launch * op->launches + join(f->mixed.p, compute, memory, chain, 0) +
+           f->block * blocks + f->idle_block * idle;
+}
+
 static double op_seconds(const fake *f, const llmperf_op *op, bool cold, unsigned *flags)
 {
     bool cached = !cold && op->bytes <= f->cache;
@@ -184,6 +220,8 @@ static double op_seconds(const fake *f, const llmperf_op *op, bool cold, unsigne
     *flags |= cached ? LLMPERF_SAMPLE_CACHED : 0;
     if (op->kind != LLMPERF_KIND_GEMM && op->kind != LLMPERF_KIND_ATTENTION)
         return f->launch * op->launches + op->bytes / (f->vector_memory * bandwidth);
+    if (op->regime == LLMPERF_REGIME_MIXED)
+        return mixed_seconds(f, op);
     const roof *r = roof_of(f, op);
     double compute = op->flop / (r->compute * f->peak[op->dtype]);
     double memory = op->bytes / (r->memory * bandwidth);

@@ -182,6 +182,24 @@ def _():
     contains(why, "the rate of whole requests is predicted")
 
 
+@case("served requests: prompts ride in decode steps where such launches were timed")
+def _():
+    words = "predict llama-3.1-8b rtx-pro-6000 -s 1024 -g 128"
+    report = compare("--engine none", table(
+        row("tpot_ms", 10, gpu="rtx-pro-6000", kind="serving"),
+        row("ttft_ms", 100, gpu="rtx-pro-6000", kind="serving"),
+        row("e2e_latency_ms", 2000, gpu="rtx-pro-6000", kind="serving")))
+    step = run_json(f"{words} -b 8")["tpot_s"]["value"]
+    prompt = run_json(words)["ttft_s"]["value"]
+    tpot, ttft, whole = (r["predicted"]["value"] for r in report["rows"])
+    # 8 of 128 decode steps hold a prompt: they read their weights anyway, so that they take less than the
+    # two apart, and more than the prompt alone
+    both = (tpot - 120 / 128 * step) * 128 / 8
+    expect(prompt < both < prompt + step, f"{both} beside {prompt} and {step}")
+    close(ttft, both + 7 * 0.05 * prompt + step / 2)
+    close(whole, ttft + 127 * tpot)
+
+
 @case("an engine that has no profile is timed by operators, a profile's file times every engine")
 def _():
     words = "predict llama-3.1-8b h100-sxm -b 8 -s 1024 -g 128"

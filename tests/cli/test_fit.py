@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""fit from outside: what collectives that change their way with size, and versions that disagree, give."""
+"""fit from outside: what collectives that change their way with size, versions that disagree, and prompts
+beside decoding sequences give."""
 import re
 
 from llmperf_test import case, close, contains, expect, folder, main, run, run_json
@@ -84,6 +85,54 @@ def _():
                              "int4", "--calibration", place / "c.yaml", "--format", "json"])["decode"]["time_s"]
             spread[tp] = ttft["high"] / ttft["low"]
         expect(spread[4] > spread[8], spread)
+
+
+def mixed_seconds(q, past, n, keys, longest):
+    """32 heads on 8 KV heads of 128 channels on an L40S: no context is split, a tile has 64 rows."""
+    peak, bandwidth, units, l2 = 362.05e12, 864e9, 142, 96 * 2 ** 20
+    row = 2 * 32 * 256  # flop of a query and key, all heads
+    prompt, decode = row * (q * past + q * (q + 1) / 2), row * n * keys
+    compute = (prompt + decode + 63 * (prompt / q + decode)) / (0.6 * peak)
+    cache = n * keys * 8 * 256 * 2
+    moved = (q + past + q + n) * 8 * 256 * 2 + cache + 2 * (q + n) * 32 * 128 * 2
+    memory = (moved + 3 * max(0, cache - 8 * l2)) / (0.8 * bandwidth)
+    chain = 100 * longest * 512 * units / peak
+    blocks = 32 / units * (2e-6 * (n + 1) + 3e-7 * n * q / 64)
+    return 6e-6 + (compute ** 2 + memory ** 2 + chain ** 2) ** 0.5 + blocks
+
+
+@case("a prompt beside decoding sequences is one launch with a fit of its own")
+def _():
+    with folder() as place:
+        with open(place / "s.csv", "w", encoding="utf-8") as file:
+            file.write("gpu,library,dtype,op,batch,seq_q,seq_kv,n_decode,seq_kv_decode,seq_kv_longest,"
+                       "heads,kv_heads,head_dim,time_s\n")
+            for q in (16, 64, 256, 1024):
+                for past in (0, 1000, 8000):
+                    for n in (1, 4, 16, 64, 128):
+                        for keys in (32, 512, 4096, 16384):
+                            for longest in (keys, 4 * keys):
+                                time = mixed_seconds(q, past, n, keys, max(longest, q + past))
+                                file.write(f"l40s,mine,bf16,attn_mixed,1,{q},{q + past},{n},{keys},{longest},"
+                                           f"32,8,128,{time}\n")
+        out = run(["fit", place / "s.csv", "--hw", "l40s", "-o", place / "c.yaml", "--parameters"],
+                  code=0).out
+        contains(out, "attention mixed bf16, mine")
+        for name, truth in (("compute_efficiency", 0.6), ("memory_efficiency", 0.8), ("launch_s", 6e-6),
+                            ("tile_rows", 63), ("unsplit_rows", 100), ("query_item_s", 2e-6),
+                            ("idle_block_s", 3e-7), ("norm", 2)):
+            found = re.search(rf"^    {name} +([-+.e\d]+)", out, re.M)
+            expect(found, f"no {name} in {out}")
+            close(float(found[1]), truth, name, relative=0.05)
+        contains((place / "c.yaml").read_text(encoding="utf-8"), "regime: mixed")
+        report = run_json(["compare", place / "s.csv", "--hw", "l40s", "--calibration", place / "c.yaml",
+                           "--format", "json"])
+        expect(report["summary"][-1]["mape_frac"] < 0.01, report["summary"])
+        # a row with a fault is named, the others are fitted
+        with open(place / "s.csv", "a", encoding="utf-8") as file:
+            file.write("l40s,mine,bf16,attn_mixed,1,16,16,4,100,50,32,8,128,1e-5\n")
+        told = run(["fit", place / "s.csv", "--hw", "l40s", "--op", "attn_mixed"], code=0)
+        contains(told.err, "s.csv:482: the longest context is below the mean")
 
 
 main()

@@ -422,6 +422,20 @@ static inline void refine_collective(rng *r, llmperf_calib_entry *entry)
     }
 }
 
+/* What a launch of a prompt and decoding sequences adds to that. */
+static inline void mix_entry(rng *r, llmperf_calib_entry *entry)
+{
+    double *param = entry->param;
+    if (rng_chance(r, 0.8))
+        param[LLMPERF_PARAM_TILE_ROWS] = rng_log(r, 1, 128);
+    if (rng_chance(r, 0.8))
+        param[LLMPERF_PARAM_UNSPLIT] = rng_log(r, 10, 1000);
+    if (rng_chance(r, 0.8))
+        param[LLMPERF_PARAM_GROUP_READS] = rng_real(r, 0, 1);
+    if (rng_chance(r, 0.8))
+        param[LLMPERF_PARAM_IDLE_BLOCK] = rng_log(r, 1e-9, 1e-6);
+}
+
 /* A fit for most (kind, regime, dtype); extend is joined from prefill and decode. `refined`: with
  * the terms that are not proportional to flop or bytes. */
 static inline void random_calib(rng *r, double best, bool refined, llmperf_calib *ret_calib)
@@ -439,6 +453,8 @@ static inline void random_calib(rng *r, double best, bool refined, llmperf_calib
                 refine_entry(r, (llmperf_op_kind)kind, &entry);
             if (refined && kind == LLMPERF_KIND_COLLECTIVE)
                 refine_collective(r, &entry);
+            if (refined && regime == LLMPERF_REGIME_MIXED)
+                mix_entry(r, &entry);
             llmperf_calib_set(ret_calib, (llmperf_op_kind)kind, (llmperf_regime)regime, 0, &entry,
                               NULL);
             uint8_t at = ret_calib->index[kind][regime][0];

@@ -1108,3 +1108,125 @@ Test(fit, a_public_extract)
     llmperf_fits_free(&fits);
     llmperf_samples_free(&samples);
 }
+
+/* ---- prompts beside decoding sequences, as the fake device times them ---- */
+
+/* Chunks of a prompt beside batches of decoding sequences, of even and uneven length. */
+static void time_mixed(const char *options, int repeat, llmperf_samples *samples)
+{
+    static const double layouts[][2] = {{32, 8}, {16, 4}, {64, 8}, {8, 8}};
+    const llmperf_backend *fake = llmperf_backend_fake();
+    void *handle = NULL;
+    rng r = {.state = 77};
+    int32_t library;
+    cr_assert(llmperf_samples_name(samples, "formula", &library, NULL) == LLMPERF_OK);
+    cr_assert(fake->open(0, options, &handle, &error) == LLMPERF_OK, "%s", error.text);
+    for (int i = 0; i < repeat; i++) {
+        const double *heads = layouts[rng_int(&r, 0, 3)];
+        llmperf_mixed_shape shape = {.prompt = {.dtype = LLMPERF_DTYPE_BF16,
+                                                .sequences = 1,
+                                                .query_tokens = rng_log_int(&r, 16, 2048),
+                                                .past_tokens = rng_log_int(&r, 1, 16384) - 1,
+                                                .heads = heads[0],
+                                                .kv_heads = heads[1],
+                                                .head_dim = 128},
+                                     .lone_sequences = rng_log_int(&r, 1, 128),
+                                     .lone_past = rng_log_int(&r, 16, 16384)};
+        if (rng_chance(&r, 0.5))
+            shape.lone_longest_past = shape.lone_past * rng_real(&r, 1, 4);
+        llmperf_probe probe = {.kind = LLMPERF_PROBE_OP, .op = llmperf_sample_mixed(&shape)};
+        llmperf_sample s = {
+            .op = probe.op, .kind = LLMPERF_SAMPLE_ATTN_MIXED, .copies = 1, .library = library};
+        unsigned flags = 0;
+        cr_assert(fake->supports(handle, &probe, &error), "%s", error.text);
+        cr_assert(fake->time_op(handle, &probe, 1, &s.time_s, &flags, &error) == LLMPERF_OK);
+        cr_assert(llmperf_samples_add(samples, &s, NULL) == LLMPERF_OK);
+    }
+    fake->close(handle);
+}
+
+/* What specs/hardware/fake.yaml says of it. */
+static llmperf_hw fake_part(void)
+{
+    llmperf_hw hw = {.name = "fake",
+                     .kind = "accelerator",
+                     .mem_bytes_per_s = 1e12,
+                     .units = 64,
+                     .l2_bytes = 32 * 1048576.0,
+                     .memory_bytes = 64e9};
+    hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 40e12;
+    return hw;
+}
+
+/* The fake device has its formula from elsewhere: 3 % noise, 5 % outliers of twice the time. */
+Test(fit, mixed_launches_of_the_fake_come_back)
+{
+    maker m = {.hw = fake_part()};
+    time_mixed("noise=0.03,outliers=0.05,outlier_factor=2", 6000, &m.samples);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.points = 6000});
+    llmperf_calib_entry e = only(&fits), t = truth_of(LLMPERF_KIND_ATTENTION);
+    cr_expect(e.key.regime == LLMPERF_REGIME_MIXED && e.key.kind == LLMPERF_KIND_ATTENTION);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.5;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.9;
+    t.param[LLMPERF_PARAM_LAUNCH] = 5e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    t.param[LLMPERF_PARAM_TILE_ROWS] = 60;
+    t.param[LLMPERF_PARAM_UNSPLIT] = 110;
+    t.param[LLMPERF_PARAM_GROUP_READS] = 0.8;
+    t.param[LLMPERF_PARAM_QUERY_WORK] = 3e-6;
+    t.param[LLMPERF_PARAM_IDLE_BLOCK] = 0.4e-6;
+    expect_param(&e, &t, LLMPERF_PARAM_COMPUTE, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_NORM, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_TILE_ROWS, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_UNSPLIT, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_GROUP_READS, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_QUERY_WORK, 0.03);
+    expect_param(&e, &t, LLMPERF_PARAM_IDLE_BLOCK, 0.03);
+    cr_expect(e.quality.median_frac < 0.03 && e.quality.groups > 20);
+    cr_expect(e.quality.left_out_frac < 0.1, "%g", e.quality.left_out_frac);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, mixed_launches_without_noise_leave_nothing)
+{
+    maker m = {.hw = fake_part()};
+    time_mixed("noise=0", 2000, &m.samples);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.quality.p90_frac < 1e-3, "%g", e.quality.p90_frac);
+    cr_expect(is_near(e.param[LLMPERF_PARAM_UNSPLIT], 110, 1e-3));
+    llmperf_samples_free(&m.samples);
+}
+
+/* Intervals hold what samples of another draw measure. */
+Test(fit, mixed_intervals_hold_what_they_promise)
+{
+    maker m = {.hw = fake_part()};
+    llmperf_samples other = {0};
+    time_mixed("noise=0.1,seed=1", 3000, &m.samples);
+    time_mixed("noise=0.1,seed=2", 3000, &other);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    llmperf_fit_score score;
+    cr_assert(llmperf_fit_judge(&other, &m.hw, NULL, &e, &score));
+    cr_expect(score.coverage_frac > 0.87 && score.coverage_frac < 0.93, "%g", score.coverage_frac);
+    llmperf_samples_free(&other);
+    llmperf_samples_free(&m.samples);
+}
+
+Test(fit, a_device_that_splits_and_packs_has_no_such_costs)
+{
+    maker m = {.hw = fake_part()};
+    time_mixed("noise=0.03,tile_rows=0,unsplit_rows=0,group_reads=0,block=0,idle_block=0", 3000,
+               &m.samples);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(is_near(e.param[LLMPERF_PARAM_COMPUTE], 0.5, 0.03), "%s", e.remarks);
+    cr_expect(is_near(e.param[LLMPERF_PARAM_MEMORY], 0.9, 0.05), "%s", e.remarks);
+    cr_expect(e.param[LLMPERF_PARAM_TILE_ROWS] < 0.5 && e.param[LLMPERF_PARAM_GROUP_READS] < 0.02);
+    cr_expect(e.param[LLMPERF_PARAM_UNSPLIT] < 2 && e.param[LLMPERF_PARAM_QUERY_WORK] < 1e-8);
+    cr_expect(e.quality.median_frac < 0.03);
+    llmperf_samples_free(&m.samples);
+}

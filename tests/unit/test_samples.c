@@ -66,6 +66,58 @@ static void expect_refused_file(const char *csv, llmperf_status status, const ch
 
 /* ---- our columns ---- */
 
+/*
+ * A chunk of 32 after 64, beside 3 sequences of 100 keys on average, the longest 200; 8 heads on 2 KV
+ * heads of 16 and 16 channels.
+ *   flop: 2 x 8 x 32 x (32 x 64 + 32 x 33 / 2) = 512 x 2576; 512 x 3 x 100
+ *   bytes: q and result 35 x 8 x 16 x 2 each, K and V (96 + 300) x 2 x 32 x 2, new ones 35 x 128
+ */
+Test(samples, a_prompt_beside_decoding_sequences_by_hand)
+{
+    llmperf_samples s =
+        good("dtype,op,batch,seq_q,seq_kv,n_decode,seq_kv_decode,seq_kv_longest,heads,kv_heads,"
+             "head_dim,time_s\n"
+             "bf16,attn_mixed,1,32,96,3,100,200,8,2,16,1e-5\n"
+             "bf16,attn_mixed,1,32,96,3,100,,8,2,16,1e-5\n"
+             "bf16,attn_mixed,1,32,96,,,,8,2,16,1e-5\n");
+    const llmperf_op *op = &s.sample[0].op;
+    cr_assert(s.count == 3);
+    cr_expect(op->regime == LLMPERF_REGIME_MIXED && op->kind == LLMPERF_KIND_ATTENTION);
+    cr_expect(op->flop == 512 * (2576 + 300) && op->lone_flop == 512 * 300);
+    cr_expect(op->sequences == 1 && op->query_tokens == 32 && op->past_tokens == 64);
+    cr_expect(op->lone_sequences == 3 && op->lone_past == 99 && op->longest_keys == 200);
+    cr_expect(op->input_bytes == 35 * 256 && op->output_bytes == 35 * 256);
+    cr_expect(op->kv_read_bytes == 396 * 128 && op->lone_kv_read_bytes == 300 * 128);
+    cr_expect(op->kv_write_bytes == 35 * 128 && op->bytes == 2 * 35 * 256 + (396 + 35) * 128);
+    cr_expect(s.sample[1].op.longest_keys == 100); /* all alike, and the prompt's 96 are fewer */
+    cr_expect(s.sample[2].op.regime == LLMPERF_REGIME_EXTEND); /* none beside it */
+    cr_expect(s.sample[2].op.lone_sequences == 0 && s.sample[2].op.longest_keys == 0);
+    llmperf_samples_free(&s);
+}
+
+Test(samples, mixed_launches_that_are_none)
+{
+    const char *head = "dtype,op,batch,seq_q,seq_kv,n_decode,seq_kv_decode,seq_kv_longest,heads,"
+                       "head_dim,time_s\n";
+    static const char *const rows[][2] = {
+        {"bf16,attn_mixed,1,32,96,3,,,8,16,1e-5\n", "seq_kv_decode is missing"},
+        {"bf16,attn_mixed,1,32,96,3,100,99,8,16,1e-5\n", "the longest context is below the mean"},
+        {"bf16,attn_mixed,1,32,96,1.5,100,,8,16,1e-5\n", "n_decode is 1.5; a whole number"},
+        {"bf16,attn_mixed,1,32,96,3,0.5,,8,16,1e-5\n", "seq_kv_decode is 0.5"},
+        {"bf16,attn_mixed,1,32,31,3,100,,8,16,1e-5\n", "seq_kv is below seq_q"},
+    };
+    char csv[512];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(csv, sizeof csv, "%s%s", head, rows[i][0]);
+        expect_bad_row(csv, rows[i][1]);
+    }
+    told t = {0};
+    snprintf(csv, sizeof csv, "%sbf16,attn_mixed,1,1,96,3,100,,8,16,1e-5\n", head);
+    llmperf_samples s = read_text(csv, NULL, &t);
+    cr_expect(s.count == 0 && t.skipped == 1 && strstr(t.last, "is a decode step") != NULL);
+    llmperf_samples_free(&s);
+}
+
 Test(samples, a_gemm_counts_as_the_model_counts)
 {
     llmperf_samples s = good("gpu,library,dtype,op,m,n,k,time_s,ci_s,reps,regime,flags\n"
@@ -96,6 +148,44 @@ Test(samples, weight_only_formats_compute_in_16_bit)
     cr_expect(s.sample[1].op.output_bytes == 256); /* results leave in 16 bit */
     cr_expect(s.sample[1].time_s == 5e-6);
     llmperf_samples_free(&s);
+}
+
+/* The same launch by way of a model's step, without and with a window. */
+Test(samples, a_mixed_launch_equals_what_a_model_emits)
+{
+    static llmperf_model model;
+    static llmperf_hw hw;
+    static llmperf_calib calib;
+    static llmperf_op ops[LLMPERF_OPS_MAX];
+    model = llama_like("small", 1, 256, 8, 2, 32, 512, 1000);
+    hw = toy_hw();
+    llmperf_calib_init(&calib);
+    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
+    cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_MIXED,
+                                LLMPERF_DTYPE_BF16, &entry, &error) == LLMPERF_OK);
+    for (int window = 0; window <= 128; window += 128) {
+        llmperf_case c;
+        model.layers[0].attention.window = window;
+        cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &(llmperf_workload){0}, &error) ==
+                  LLMPERF_OK);
+        const llmperf_segment both[] = {{.sequences = 1, .query = 64, .past = 100},
+                                        {.sequences = 5, .query = 1, .past = 300, .decode = true}};
+        int count = llmperf_emit(&c, both, 2, ops);
+        const llmperf_op *emitted = find_op(ops, count, LLMPERF_OP_ATTN_CORE);
+        const llmperf_mixed_shape shape = {.prompt = {.dtype = LLMPERF_DTYPE_BF16,
+                                                      .sequences = 1,
+                                                      .query_tokens = 64,
+                                                      .past_tokens = 100,
+                                                      .window = window,
+                                                      .heads = 8,
+                                                      .kv_heads = 2,
+                                                      .head_dim = 32},
+                                           .lone_sequences = 5,
+                                           .lone_past = 300};
+        const llmperf_op sample = llmperf_sample_mixed(&shape);
+        cr_assert(emitted && emitted->regime == LLMPERF_REGIME_MIXED);
+        cr_expect(memcmp(emitted, &sample, sizeof sample) == 0, "window %d", window);
+    }
 }
 
 /* The same operator by way of a model: flop, bytes and regime agree to the last digit. */
@@ -267,6 +357,28 @@ static int count_kind(const llmperf_samples *s, llmperf_sample_kind kind)
     return count;
 }
 
+Test(samples, written_mixed_launches_read_back)
+{
+    llmperf_samples s =
+        good("dtype,kv_dtype,op,batch,seq_q,seq_kv,n_decode,seq_kv_decode,seq_kv_longest,window,"
+             "heads,kv_heads,head_dim,time_s\n"
+             "bf16,,attn_mixed,1,32,96,3,100.25,200,,8,2,16,1e-5\n"
+             "bf16,fp8,attn_mixed,1,32,32,3,100,,64,8,2,16,1e-5\n");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    cr_assert(llmperf_samples_write(out, &s, &error) == LLMPERF_OK);
+    fclose(out);
+    llmperf_samples again = good(text);
+    cr_assert(again.count == 2);
+    for (int i = 0; i < 2; i++)
+        cr_expect(memcmp(&s.sample[i].op, &again.sample[i].op, sizeof s.sample[i].op) == 0 &&
+                  s.sample[i].kind == again.sample[i].kind);
+    free(text);
+    llmperf_samples_free(&again);
+    llmperf_samples_free(&s);
+}
+
 Test(samples, aiconfigurator_products)
 {
     told t = {0};
@@ -334,19 +446,55 @@ Test(samples, layers_by_name)
     cr_expect(s.count + s.skipped == s.rows && s.skipped < s.rows / 2);
     llmperf_samples_free(&s);
     s = extract("llmservingsim_attn_mixed", &t);
-    cr_expect(t.refused == 0 && s.count + s.skipped == s.rows, "%s", t.last);
+    cr_expect(t.refused == 0 && s.count == s.rows, "%s", t.last);
+    cr_expect(count_kind(&s, LLMPERF_SAMPLE_ATTN_MIXED) > 0);
     llmperf_samples_free(&s);
     s = extract("llmservingsim_v0_attn_chunked", &t);
     cr_expect(t.refused == 0 && s.count == s.rows, "%s", t.last);
     llmperf_samples_free(&s);
 }
 
+/*
+ * Three times a row: all sequences at the mean, all at the longest, and as they are. Without a prompt the
+ * third is no operator of a model. 4 sequences, one of them of 1024 cached tokens, the others of 256:
+ * (1024 + 3 x 256) / 4 = 448.
+ */
+Test(samples, batches_of_unequal_length)
+{
+    told t = {0};
+    llmperf_samples s = read_text(
+        "gpu,dtype,model,tp,regime,n,nb,ratio,skew,pc,kp,kvs,kv_big,kv_mean,t_mean_us,t_max_us,"
+        "t_skew_us,alpha\n"
+        "RTX4090,bf16,Llama-3.1-8B,1,mixed,4,1,0.25,4.0,32,4096,256,1024,448,465,527,452,-0.2\n"
+        "RTX4090,bf16,Llama-3.1-8B,1,pure,4,1,0.25,4.0,0,0,256,1024,448,65,77,69,-0.2\n",
+        NULL, &t);
+    cr_assert(s.count == 5 && t.refused == 0 && t.skipped == 1, "%s", t.last);
+    cr_expect(strstr(t.last, "x.csv:3: unequal lengths in a decode step") != NULL, "%s", t.last);
+    static const double past[] = {448, 1024, 448}, longest[] = {4128, 4128, 4128},
+                        us[] = {465, 527, 452};
+    for (int i = 0; i < 3; i++) {
+        const llmperf_op *op = &s.sample[i].op;
+        cr_expect(op->regime == LLMPERF_REGIME_MIXED && op->query_tokens == 32 &&
+                  op->past_tokens == 4096 && op->lone_sequences == 4);
+        cr_expect(op->lone_past == past[i] && op->longest_keys == longest[i]);
+        cr_expect(s.sample[i].longest_past == (i == 0 ? 448 : 1024));
+        cr_expect(is_near(s.sample[i].time_s, us[i] * 1e-6, 1e-15));
+        cr_expect_str_eq(s.name[s.sample[i].library], "vllm");
+    }
+    cr_expect(s.sample[3].op.regime == LLMPERF_REGIME_DECODE && s.sample[3].op.past_tokens == 448);
+    cr_expect(s.sample[4].op.past_tokens == 1024 && is_near(s.sample[4].time_s, 77e-6, 1e-15));
+    llmperf_samples_free(&s);
+    s = extract("llmservingsim_attn_skew_4090", &t);
+    cr_expect(t.refused == 0 && count_kind(&s, LLMPERF_SAMPLE_ATTN_MIXED) > 0);
+    cr_expect(s.count == 3 * s.rows - s.skipped, "%s", t.last);
+    llmperf_samples_free(&s);
+}
+
 Test(samples, what_is_no_operator_is_said)
 {
-    static const char *const names[] = {"llmservingsim_attn_skew_4090", "infersim_grouped_gemm",
-                                        "splitwise_iter"};
-    static const char *const why[] = {"unequal length", "grouped product", "whole iteration"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {"infersim_grouped_gemm", "splitwise_iter"};
+    static const char *const why[] = {"grouped product", "whole iteration"};
+    for (int i = 0; i < 2; i++) {
         told t = {0};
         llmperf_samples s = extract(names[i], &t);
         cr_expect(s.count == 0 && s.skipped == s.rows && t.refused == 0);
