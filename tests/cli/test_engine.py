@@ -84,7 +84,7 @@ def _():
     report = run_json("predict llama-3.1-8b epyc-9654 --engine llama.cpp --quant q4_0")
     equal(report["tpot_s"]["kind"], "borrowed")
     note = next(n for n in report["notes"] if "no runs of llama.cpp on epyc-9654" in n)
-    contains(note, "the nearest two-core-xeon, the intervals widened by 30 %")
+    contains(note, "the nearest two-core-xeon, the intervals widened by 45 %")
     # q4_0 weights in 4.5 bits at 461 GB/s take 9.5 ms; published runs are within a factor of 4
     expect(9.5e-3 < report["tpot_s"]["value"] < 40e-3, report["tpot_s"])
     gpus = run_json("predict llama-3.1-8b epyc-9654 --engine vllm")  # no processor ran it
