@@ -14,8 +14,8 @@ enum {
     WIDTH = 900,
     WIDTH_LEAST = 360,
     HEIGHT_LEAST = 260,
-    PANEL_LEAST = 150,
-    NARROW = 640, /* below: panels stand one below the other */
+    PANEL_LEAST = 112, /* without title and marks */
+    NARROW = 640,      /* below: panels stand one below the other */
     MARGIN = 16,
     SEGMENTS_MAX = 1024,
     BOXES_MAX = 512,
@@ -1029,12 +1029,27 @@ static void put_body(svg *s, labels *l)
     put_foot(s);
 }
 
+/* What the panel that needs most takes at least: its axes, title, marks, and some data. */
+static double least_height(const llmperf_plot *plot)
+{
+    double most = PANEL_LEAST;
+    for (int i = 0; i < plot->panel_count; i++) {
+        const llmperf_plot_panel *panel = &plot->panel[i];
+        double height = PANEL_LEAST + (panel->title[0] ? 16 : 0);
+        for (int k = 0; k < panel->mark_count; k++)
+            height += panel->mark[k].on_y ? 0 : 15;
+        most = fmax(most, height);
+    }
+    return most;
+}
+
 /* As asked for, but never so low that a panel has no room. */
 static void set_height(svg *s, const llmperf_plot_style *style)
 {
     double usual = s->plot->panel_count == 1 ? fmax(300, 0.55 * s->width) : 330;
     double asked = style->height ? style->height : height_with(s, usual);
-    s->height = round(fmax(fmax(asked, height_with(s, PANEL_LEAST)), HEIGHT_LEAST));
+    double least = height_with(s, least_height(s->plot));
+    s->height = round(fmax(fmax(asked, least), HEIGHT_LEAST));
 }
 
 /* Draws once into nothing, to know which labels find no room: a note says so. */
