@@ -152,7 +152,7 @@ static void read_errors(doc_reader *r, doc_node *map, llmperf_engine_part *part)
             if (param != LLMPERF_ENGINE_PARAM_COUNT)
                 part->fitted |= 1u << param;
         }
-    int order[LLMPERF_ENGINE_PARAM_COUNT], count = 0;
+    int order[LLMPERF_ENGINE_PARAM_COUNT] = {0}, count = 0;
     if (errors && reader_is_kind(r, errors, DOC_MAP, "{weight_efficiency: 0.02}"))
         for (doc_node *node = errors->first; node; node = node->next) {
             node->used = true;
