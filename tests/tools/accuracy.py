@@ -61,19 +61,21 @@ def table(headings, rows):
 # ---- operators ------------------------------------------------------------------------------------------
 
 
+# A name of any length, then the number of samples, errors in % and "-" where there is none.
+FIT_LINE = re.compile(r"^(.+?)\s+(\d+(?:\s+(?:-?\d+\.\d+|-)){7,8})$")
+
+
 def operator_rows(text):
-    """(name, columns of the test line or of the fit where there is none, tested)."""
-    rows, name, fitted = [], None, None
+    """(name, columns of the test line or of the fit where there is none, fitted columns or the reason)."""
+    rows = []
     for line in text.splitlines()[1:]:
-        columns = line[44:].split()
-        numeric = len(columns) >= 8 and re.fullmatch(r"[\d.]+", columns[0])
-        if line.startswith("  test") and numeric and name:
-            rows[-1] = (name, columns, fitted)
-        elif not line.startswith(" ") and numeric:
-            name, fitted = line[:44].strip(), columns
-            rows.append((name, columns, fitted))
-        elif not line.startswith(" ") and "no fit" in line:
-            rows.append((line.split("  ")[0].strip(), None, line.split("no fit: ")[-1]))
+        found = FIT_LINE.match(line)
+        if found and found[1].strip() == "test":
+            rows[-1] = (rows[-1][0], found[2].split(), rows[-1][2])
+        elif found and not line.startswith(" "):
+            rows.append((found[1], found[2].split(), found[2].split()))
+        elif not line.startswith(" ") and " no fit: " in line:
+            rows.append((line.split(" no fit: ")[0].strip(), None, line.split(" no fit: ")[-1]))
     return rows
 
 
