@@ -87,10 +87,12 @@ static const double LIMITS[] = {0, 512 << 10, 2 << 20, 8 << 20, 32 << 20};
 
 static double largest_buffer(const fit_problem *problem)
 {
-    double most = 0, rounds = problem->key.collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    llmperf_collective collective = (llmperf_collective)problem->key.collective;
+    double most = 0;
     for (int64_t i = 0; i < problem->count; i++) {
-        double n = (double)problem->row[i].op.devices;
-        most = fmax(most, problem->row[i].op.link_bytes * n / ((n - 1) * rounds));
+        const llmperf_op *op = &problem->row[i].op;
+        double share = llmperf_collective_share(collective, (double)op->devices);
+        most = fmax(most, op->link_bytes / share);
     }
     return most;
 }

@@ -479,15 +479,10 @@ static bool collective_row(reader *r, llmperf_sample *s)
         return false;
     if (devices < 2 || devices > 1 << 20)
         return leave_out(r, true, "devices is %g; 2 to 1048576 is allowed", devices);
-    if (s->kind == LLMPERF_SAMPLE_ALL_REDUCE || s->kind == LLMPERF_SAMPLE_ALL_GATHER) {
-        llmperf_collective collective = s->kind == LLMPERF_SAMPLE_ALL_REDUCE
-                                            ? LLMPERF_COLLECTIVE_ALL_REDUCE
-                                            : LLMPERF_COLLECTIVE_ALL_GATHER;
-        s->op = llmperf_sample_collective(collective, devices, s->bytes);
-        return true;
-    }
-    return leave_out(r, false, "%s is no operator of a model here yet",
-                     llmperf_sample_kind_name((llmperf_sample_kind)s->kind));
+    s->op = llmperf_sample_collective(
+        (llmperf_collective)(LLMPERF_COLLECTIVE_ALL_REDUCE + s->kind - LLMPERF_SAMPLE_ALL_REDUCE),
+        devices, s->bytes);
+    return true;
 }
 
 /* Loads of one draw cost as much as a thousand rows: many rows share them. */

@@ -220,10 +220,9 @@ llmperf_op llmperf_sample_collective(llmperf_collective collective, double devic
 {
     llmperf_op op = new_op(LLMPERF_OP_COMM_ATTN, LLMPERF_KIND_COLLECTIVE, LLMPERF_GROUP_OTHER,
                            LLMPERF_DTYPE_NONE);
-    double rounds = collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
     op.collective = (uint8_t)collective;
     op.devices = (int64_t)devices;
-    op.link_bytes = rounds * (devices - 1) / devices * bytes;
+    op.link_bytes = llmperf_collective_share(collective, devices) * bytes;
     return op;
 }
 

@@ -870,11 +870,14 @@ static const llmperf_sample_kind TRANSFERS[LLMPERF_TRANSFER_COUNT] = {
 
 static llmperf_op transfer_op(const llmperf_transfer *t)
 {
-    if (t->kind == LLMPERF_TRANSFER_ALL_REDUCE)
-        return llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_REDUCE, t->devices, t->bytes);
-    if (t->kind == LLMPERF_TRANSFER_ALL_GATHER)
-        return llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_GATHER, t->devices, t->bytes);
-    return (llmperf_op){.kind = LLMPERF_KIND_COLLECTIVE, .devices = t->devices};
+    static const llmperf_collective COLLECTIVES[LLMPERF_TRANSFER_COUNT] = {
+        [LLMPERF_TRANSFER_ALL_REDUCE] = LLMPERF_COLLECTIVE_ALL_REDUCE,
+        [LLMPERF_TRANSFER_ALL_GATHER] = LLMPERF_COLLECTIVE_ALL_GATHER,
+        [LLMPERF_TRANSFER_REDUCE_SCATTER] = LLMPERF_COLLECTIVE_REDUCE_SCATTER,
+        [LLMPERF_TRANSFER_ALL_TO_ALL] = LLMPERF_COLLECTIVE_ALL_TO_ALL,
+        [LLMPERF_TRANSFER_SEND_RECV] = LLMPERF_COLLECTIVE_SEND_RECV,
+    };
+    return llmperf_sample_collective(COLLECTIVES[t->kind], t->devices, t->bytes);
 }
 
 /* A result as a sample; the device's name is filled in once it is open. */

@@ -140,14 +140,14 @@ static void explain_transfer(explainer *e, const llmperf_op *op, const llmperf_t
     explain_name_value(e, "link_s", t->link_s, LLMPERF_UNIT_S, "time on the link");
     if (!(t->added_s > 0))
         return;
-    double rounds = op->collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    double share = llmperf_collective_share((llmperf_collective)op->collective, n);
     name_param(e, "bulk_s", entry, LLMPERF_PARAM_BULK, LLMPERF_UNIT_S,
                "latency of the way for large buffers");
     name_param(e, "bulk_bytes", entry, LLMPERF_PARAM_LIMIT, LLMPERF_UNIT_BYTES,
                "buffer at which half of it is paid");
     explain_name_value(e, "q", 1 + param[LLMPERF_PARAM_SHARP], LLMPERF_UNIT_NONE,
                        "1 + bulk_sharpness");
-    explain_name_value(e, "buffer_bytes", op->link_bytes * n / ((n - 1) * rounds),
+    explain_name_value(e, "buffer_bytes", op->link_bytes / share,
                        LLMPERF_UNIT_BYTES, "the whole buffer");
     explain_add_step(e, "added_s", "bulk_s / (1 + (bulk_bytes / buffer_bytes)^q)", LLMPERF_UNIT_S,
                      t->added_s);

@@ -71,6 +71,10 @@ static const char *const BOUND_NAMES[LLMPERF_BOUND_COUNT] = {
     "compute", "memory", "latency", "launch", "link",
 };
 
+static const char *const COLLECTIVE_NAMES[LLMPERF_COLLECTIVE_COUNT] = {
+    NULL, "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv",
+};
+
 static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "compute_efficiency",
     "memory_efficiency",
@@ -102,6 +106,19 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "group_reads",
     "idle_block_s",
 };
+
+const char *llmperf_collective_name(llmperf_collective collective)
+{
+    return (unsigned)collective < LLMPERF_COLLECTIVE_COUNT ? COLLECTIVE_NAMES[collective] : NULL;
+}
+
+double llmperf_collective_share(llmperf_collective collective, double devices)
+{
+    if (collective == LLMPERF_COLLECTIVE_SEND_RECV)
+        return 1;
+    double rounds = collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
+    return rounds * (devices - 1) / devices;
+}
 
 bool llmperf_op_is_experts(const llmperf_op *op)
 {

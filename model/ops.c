@@ -79,8 +79,7 @@ void emit_collective(emitter *e, llmperf_op_id id, llmperf_collective collective
     llmperf_op *op = emit_op(e, id, LLMPERF_KIND_COLLECTIVE, LLMPERF_GROUP_OTHER, repeat);
     op->collective = (uint8_t)collective;
     op->devices = e->c->workload.tp;
-    double rounds = collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
-    op->link_bytes = rounds * (devices - 1) / devices * bytes;
+    op->link_bytes = llmperf_collective_share(collective, devices) * bytes;
 }
 
 static void emit_embedding(emitter *e)

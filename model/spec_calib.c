@@ -23,7 +23,6 @@ static const char *const FIT_KEYS[] = {
     "parameters", "fitted",  "standard_error", "covariance", "residual", "correlation",
     "remarks",    "quality", "range",          NULL};
 static const char *const RANGE_KEYS[] = {"flop", "bytes", "time_s", NULL};
-static const char *const COLLECTIVES[] = {"", "all_reduce", "all_gather", NULL};
 static const char *const HEADS[] = {"", "single", "grouped", "wide", NULL};
 
 /* Fields of `quality`. */
@@ -90,7 +89,7 @@ static const char *param_word(int i)
 }
 static const char *collective_word(int i)
 {
-    return COLLECTIVES[i];
+    return i == 0 ? "" : llmperf_collective_name((llmperf_collective)i);
 }
 static const char *heads_word(int i)
 {
@@ -122,7 +121,8 @@ static void read_key(doc_reader *r, doc_node *map, llmperf_calib_key *key)
     read_key_word(r, map, "regime", regime_word, LLMPERF_REGIME_COUNT, &key->regime);
     read_key_word(r, map, "dtype", dtype_word, LLMPERF_DTYPE_COUNT, &key->dtype);
     read_key_word(r, map, "stored", dtype_word, LLMPERF_DTYPE_COUNT, &key->stored);
-    read_key_word(r, map, "collective", collective_word, 3, &key->collective);
+    read_key_word(r, map, "collective", collective_word, LLMPERF_COLLECTIVE_COUNT,
+                  &key->collective);
     reader_bool(r, map, "gemv", &gemv);
     key->gemv = gemv;
     reader_bool(r, map, "experts", &experts);

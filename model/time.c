@@ -128,6 +128,20 @@ static double suits_near(double ratio, bool named)
     return octaves < 1 ? 2 - octaves + (named ? 0.1 : 0) : -1;
 }
 
+/* Of a fitted collective to the one that is to be timed: its own, one for any, the mirror image
+ * (gathering and scattering move the same bytes in the same steps), the most measured one, others. */
+static double likeness_of(llmperf_collective fitted, llmperf_collective wanted)
+{
+    bool mirror =
+        (fitted == LLMPERF_COLLECTIVE_ALL_GATHER && wanted == LLMPERF_COLLECTIVE_REDUCE_SCATTER) ||
+        (fitted == LLMPERF_COLLECTIVE_REDUCE_SCATTER && wanted == LLMPERF_COLLECTIVE_ALL_GATHER);
+    return fitted == wanted                          ? 4
+           : fitted == LLMPERF_COLLECTIVE_NONE       ? 3
+           : mirror                                  ? 2
+           : fitted == LLMPERF_COLLECTIVE_ALL_REDUCE ? 1
+                                                     : 0;
+}
+
 /* How well a variant suits an operator of its kind, regime and dtype; below 0 = not at all. */
 static double suits(const llmperf_calib_key *key, const llmperf_op *op)
 {
@@ -137,10 +151,9 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
                       : key->devices == op->devices
                           ? 2
                           : 1 / (1 + fabs(log2((double)key->devices / (double)op->devices)));
-        double kind = key->collective == op->collective            ? 128
-                      : key->collective == LLMPERF_COLLECTIVE_NONE ? 64
-                                                                   : 0; /* borrowed */
-        return kind + size;
+        return 8 * likeness_of((llmperf_collective)key->collective,
+                               (llmperf_collective)op->collective) +
+               size;
     }
     if (key->gemv)
         return -1; /* compared with the GEMM, see llmperf_time_op() */
@@ -237,11 +250,12 @@ typedef struct group_shape {
 static group_shape group_of(const llmperf_op *op, const llmperf_hw *hw, const llmperf_link *link)
 {
     double n = (double)op->devices;
-    bool reduces = op->collective == LLMPERF_COLLECTIVE_ALL_REDUCE;
+    llmperf_collective collective = (llmperf_collective)op->collective;
+    bool reduces = collective == LLMPERF_COLLECTIVE_ALL_REDUCE;
     return (group_shape){
         .peers = n - 1,
         .doublings = log2(n),
-        .buffer = op->link_bytes * n / ((n - 1) * (reduces ? 2 : 1)),
+        .buffer = op->link_bytes / llmperf_collective_share(collective, n),
         .direct = reduces ? n / 2 : 1,
         .crowd = link == &hw->pcie && n > 2 ? n - 2 : 0,
     };
@@ -820,7 +834,7 @@ static const char *wrong_key(const llmperf_calib_key *key)
     bool gemm = key->kind == LLMPERF_KIND_GEMM, attention = key->kind == LLMPERF_KIND_ATTENTION;
     if (key->kind >= LLMPERF_KIND_COUNT || key->regime >= LLMPERF_REGIME_COUNT ||
         key->dtype >= LLMPERF_DTYPE_COUNT || key->stored >= LLMPERF_DTYPE_COUNT ||
-        key->collective > LLMPERF_COLLECTIVE_ALL_GATHER || key->heads >= LLMPERF_HEADS_COUNT)
+        key->collective >= LLMPERF_COLLECTIVE_COUNT || key->heads >= LLMPERF_HEADS_COUNT)
         return "the key is out of range";
     if (!collective && (key->collective || key->devices))
         return "collective and devices belong to collectives alone";
@@ -924,10 +938,10 @@ llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry
 
 char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t size)
 {
-    static const char *const COLLECTIVES[] = {"collective", "all_reduce", "all_gather"};
     const char *regime = llmperf_regime_name((llmperf_regime)key->regime);
     if (key->kind == LLMPERF_KIND_COLLECTIVE) {
-        const char *name = COLLECTIVES[key->collective <= 2 ? key->collective : 0];
+        const char *name = llmperf_collective_name((llmperf_collective)key->collective);
+        name = name ? name : "collective";
         if (key->devices)
             snprintf(buffer, size, "%s on %lld devices", name, (long long)key->devices);
         else

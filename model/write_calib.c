@@ -10,7 +10,6 @@
 
 static void put_key(FILE *out, const llmperf_calib_key *key)
 {
-    static const char *const COLLECTIVES[] = {NULL, "all_reduce", "all_gather"};
     static const char *const HEADS[] = {NULL, "single", "grouped", "wide"};
     const char *regime = llmperf_regime_name((llmperf_regime)key->regime);
     fprintf(out, "  - kind: %s\n", llmperf_kind_name((llmperf_op_kind)key->kind));
@@ -29,7 +28,8 @@ static void put_key(FILE *out, const llmperf_calib_key *key)
     if (key->heads)
         fprintf(out, "    heads: %s\n", HEADS[key->heads]);
     if (key->collective)
-        fprintf(out, "    collective: %s\n", COLLECTIVES[key->collective]);
+        fprintf(out, "    collective: %s\n",
+                llmperf_collective_name((llmperf_collective)key->collective));
     yaml_put_count(out, "    devices", key->devices);
 }
 

@@ -130,7 +130,22 @@ typedef enum llmperf_collective {
     LLMPERF_COLLECTIVE_NONE,
     LLMPERF_COLLECTIVE_ALL_REDUCE,
     LLMPERF_COLLECTIVE_ALL_GATHER,
+    /* no model emits these yet; measured and fitted for whoever sums operators of their own */
+    LLMPERF_COLLECTIVE_REDUCE_SCATTER,
+    LLMPERF_COLLECTIVE_ALL_TO_ALL,
+    LLMPERF_COLLECTIVE_SEND_RECV,
+    LLMPERF_COLLECTIVE_COUNT
 } llmperf_collective;
+
+/* "all_reduce" ...; NULL for LLMPERF_COLLECTIVE_NONE. */
+LLMPERF_API const char *llmperf_collective_name(llmperf_collective collective);
+
+/*
+ * What each of N devices sends over its link, per byte of the buffer as nccl-tests counts it:
+ * all-reduce 2 (N - 1)/N, all-gather, reduce-scatter (of the whole) and all-to-all (of what one
+ * device sends) (N - 1)/N, send and receive 1.
+ */
+LLMPERF_API double llmperf_collective_share(llmperf_collective collective, double devices);
 
 /*
  * One operator of one step on ONE device. Every quantity is for ONE launch; the step runs it

@@ -420,16 +420,24 @@ Test(samples, collectives)
     llmperf_samples s = extract("aic_comm", &t);
     cr_expect(t.refused == 0, "%s", t.last);
     cr_expect(count_kind(&s, LLMPERF_SAMPLE_ALL_REDUCE) > 0);
-    cr_expect(s.count + s.skipped == s.rows); /* all-to-all and reduce-scatter are told */
+    cr_expect(count_kind(&s, LLMPERF_SAMPLE_REDUCE_SCATTER) > 0);
+    cr_expect(count_kind(&s, LLMPERF_SAMPLE_ALL_TO_ALL) > 0);
+    cr_expect(s.count == s.rows);
     for (int64_t i = 0; i < s.count; i++) {
         const llmperf_op *op = &s.sample[i].op;
-        double rounds = op->collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
+        double rounds = s.sample[i].kind == LLMPERF_SAMPLE_ALL_REDUCE ? 2 : 1;
         double n = (double)op->devices;
         cr_expect(op->link_bytes == rounds * (n - 1) / n * s.sample[i].bytes);
+        cr_expect_str_eq(llmperf_collective_name((llmperf_collective)op->collective),
+                         llmperf_sample_kind_name((llmperf_sample_kind)s.sample[i].kind));
     }
     llmperf_samples_free(&s);
     s = extract("vidur_network", &t);
     cr_expect(t.refused == 0 && s.count > 0 && s.skipped > 0);
+    cr_expect(count_kind(&s, LLMPERF_SAMPLE_SEND_RECV) > 0);
+    for (int64_t i = 0; i < s.count; i++) /* sent whole, from one to the other */
+        cr_expect(s.sample[i].kind != LLMPERF_SAMPLE_SEND_RECV ||
+                  s.sample[i].op.link_bytes == s.sample[i].bytes);
     llmperf_samples_free(&s);
 }
 

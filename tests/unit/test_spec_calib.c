@@ -137,6 +137,9 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
         {.kind = LLMPERF_KIND_COLLECTIVE,
          .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
          .devices = 8},
+        {.kind = LLMPERF_KIND_COLLECTIVE, .collective = LLMPERF_COLLECTIVE_REDUCE_SCATTER},
+        {.kind = LLMPERF_KIND_COLLECTIVE, .collective = LLMPERF_COLLECTIVE_ALL_TO_ALL},
+        {.kind = LLMPERF_KIND_COLLECTIVE, .collective = LLMPERF_COLLECTIVE_SEND_RECV},
     };
     for (int seed = 0; seed < CASES(200); seed++) {
         rng r = {.state = (uint64_t)seed};
@@ -154,7 +157,7 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
         }
         char *text = written(&calib);
         cr_assert(load(text, &again) == LLMPERF_OK, "seed %d: %s\n%s", seed, error.text, text);
-        cr_assert(again.entry_count == calib.entry_count && again.variants == 5);
+        cr_assert(again.entry_count == calib.entry_count && again.variants == 8);
         cr_assert(again.stream_bytes_per_s == calib.stream_bytes_per_s);
         for (int i = 0; i < calib.entry_count; i++) {
             const llmperf_calib_entry *a = &calib.entry[i], *b = &again.entry[i];
@@ -216,6 +219,25 @@ Test(spec_calib, variants_time_what_they_name)
     cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
     reduce.collective = LLMPERF_COLLECTIVE_ALL_GATHER; /* borrows */
     cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
+    cr_assert(load(HEAD FIT "    parameters: {}\n"
+                            "  - kind: collective\n    collective: send_recv\n"
+                            "    parameters: {launch_s: 1e-3, norm: 1}\n"
+                            "  - kind: collective\n    collective: all_reduce\n    devices: 2\n"
+                            "    parameters: {launch_s: 2e-3, norm: 1}\n"
+                            "  - kind: collective\n    collective: all_reduce\n"
+                            "    parameters: {launch_s: 3e-3, norm: 1}\n"
+                            "  - kind: collective\n    collective: reduce_scatter\n"
+                            "    parameters: {launch_s: 4e-3, norm: 1}\n",
+                   &calib) == LLMPERF_OK,
+              "%s", error.text);
+    /* the mirror image; the most measured; over all sizes where the size was not measured */
+    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
+    reduce.collective = LLMPERF_COLLECTIVE_ALL_TO_ALL;
+    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 3e-3, 1e-12));
+    reduce.collective = LLMPERF_COLLECTIVE_ALL_REDUCE;
+    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 3e-3, 1e-12));
+    reduce.devices = 2;
+    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
 }
 
 Test(spec_calib, what_is_refused)

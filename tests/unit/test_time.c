@@ -390,6 +390,36 @@ Test(time, large_buffers_go_another_way)
     cr_expect(llmperf_time_op(&op, &hw, &calib, NULL, NULL) == 0);
 }
 
+/* Of a buffer of 4e6 bytes over 4 devices each sends 2 x 3/4, 3/4 or, to its neighbour, all. */
+Test(time, what_a_collective_sends)
+{
+    static const double share[LLMPERF_COLLECTIVE_COUNT] = {
+        [LLMPERF_COLLECTIVE_ALL_REDUCE] = 1.5,      [LLMPERF_COLLECTIVE_ALL_GATHER] = 0.75,
+        [LLMPERF_COLLECTIVE_REDUCE_SCATTER] = 0.75, [LLMPERF_COLLECTIVE_ALL_TO_ALL] = 0.75,
+        [LLMPERF_COLLECTIVE_SEND_RECV] = 1,
+    };
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
+    param[LLMPERF_PARAM_SECOND] = 1; /* for all-reduces alone, where one phase is shorter then */
+    param[LLMPERF_PARAM_BULK] = 1e-3;
+    param[LLMPERF_PARAM_LIMIT] = 4e6; /* of the buffer, whatever is sent: half of it */
+    for (int i = LLMPERF_COLLECTIVE_ALL_REDUCE; i < LLMPERF_COLLECTIVE_COUNT; i++) {
+        llmperf_collective collective = (llmperf_collective)i;
+        llmperf_op op = reduce_of(4, 4e6);
+        cr_expect(llmperf_collective_share(collective, 4) == share[i]);
+        op.collective = (uint8_t)i;
+        op.link_bytes = share[i] * 4e6;
+        double sent = collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 3 : share[i];
+        double want = sent * 4e6 / 1e9 + 0.5e-3;
+        cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), want, 1e-14), "%s",
+                  llmperf_collective_name(collective));
+    }
+    cr_expect(llmperf_collective_name(LLMPERF_COLLECTIVE_NONE) == NULL);
+}
+
 /* A host bus of 1e9 bytes/s; each device beyond two costs half of the link's time more. */
 Test(time, a_host_bus_is_shared)
 {
