@@ -13,40 +13,6 @@
 
 enum { ROUNDS = 4, ROUNDS_AGAIN = 2 };
 
-/* Standard deviation of log(parameter): between all engines, and between like parts of one. From the
- * profiles themselves; docs/engines.md, "Priors". */
-static const double BETWEEN_ENGINES[ENGINE_FITTED] = {
-    [LLMPERF_ENGINE_WEIGHT] = 0.2,  [LLMPERF_ENGINE_KV] = 0.3,     [LLMPERF_ENGINE_HEADS] = 0.7,
-    [LLMPERF_ENGINE_COMPUTE] = 0.4, [LLMPERF_ENGINE_STORED] = 0.3, [LLMPERF_ENGINE_ATTENTION] = 0.4,
-    [LLMPERF_ENGINE_EXPERTS] = 0.4, [LLMPERF_ENGINE_SCORE] = 1,    [LLMPERF_ENGINE_LAYER] = 1,
-    [LLMPERF_ENGINE_STEP] = 1,      [LLMPERF_ENGINE_SEQUENCE] = 1, [LLMPERF_ENGINE_HOP] = 0.8,
-    [LLMPERF_ENGINE_LINK] = 0.5,    [LLMPERF_ENGINE_REQUEST] = 1,  [LLMPERF_ENGINE_MIXED] = 0.5,
-};
-static const double BETWEEN_PARTS[ENGINE_FITTED] = {
-    [LLMPERF_ENGINE_WEIGHT] = 0.12,  [LLMPERF_ENGINE_KV] = 0.2,
-    [LLMPERF_ENGINE_HEADS] = 0.4,    [LLMPERF_ENGINE_COMPUTE] = 0.25,
-    [LLMPERF_ENGINE_STORED] = 0.2,   [LLMPERF_ENGINE_ATTENTION] = 0.3,
-    [LLMPERF_ENGINE_EXPERTS] = 0.3,  [LLMPERF_ENGINE_SCORE] = 0.5,
-    [LLMPERF_ENGINE_LAYER] = 0.5,    [LLMPERF_ENGINE_STEP] = 0.7,
-    [LLMPERF_ENGINE_SEQUENCE] = 0.7, [LLMPERF_ENGINE_HOP] = 0.5,
-    [LLMPERF_ENGINE_LINK] = 0.4,     [LLMPERF_ENGINE_REQUEST] = 0.7,
-    [LLMPERF_ENGINE_MIXED] = 0.4,
-};
-
-/* On processors: what is typical of them is known of few. */
-static const double BETWEEN_PROCESSORS[ENGINE_FITTED] = {
-    [LLMPERF_ENGINE_KV] = 0.5,           [LLMPERF_ENGINE_ATTENTION] = 0.7,
-    [LLMPERF_ENGINE_DECODE] = 1,         [LLMPERF_ENGINE_WEIGHT_FP16] = 0.3,
-    [LLMPERF_ENGINE_WEIGHT_BF16] = 0.3,  [LLMPERF_ENGINE_WEIGHT_8] = 0.3,
-    [LLMPERF_ENGINE_WEIGHT_4] = 0.3,     [LLMPERF_ENGINE_COMPUTE_FP16] = 0.3,
-    [LLMPERF_ENGINE_COMPUTE_BF16] = 0.3, [LLMPERF_ENGINE_COMPUTE_8] = 0.3,
-    [LLMPERF_ENGINE_COMPUTE_4] = 0.3,    [LLMPERF_ENGINE_ROWS_FP16] = 1,
-    [LLMPERF_ENGINE_ROWS_BF16] = 1,      [LLMPERF_ENGINE_ROWS_8] = 1,
-    [LLMPERF_ENGINE_ROWS_4] = 1,
-};
-
-static const double FULL_WEIGHT_ROWS = 10; /* a part with fewer rows lends less */
-static const double OTHER_LOAD = 0.1;      /* static runs to served ones: other years, other code */
 static const double POOL_ROWS = 10;        /* what the engine's spread weighs in a part's */
 static const double LEAST_RESIDUAL = 0.05; /* two stacks timing one part differ by as much */
 static const double Z90 = 1.645;
@@ -59,23 +25,12 @@ typedef struct engine_fitter {
     const engine_row **scratch;
 } engine_fitter;
 
-static llmperf_engine_part typical(const llmperf_hw *hw)
+static llmperf_engine_part typical(const llmperf_hw *hw, bool serving)
 {
-    llmperf_engine_part part = {0};
+    llmperf_engine_part part = {.serving = serving};
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
         part.param[k] = llmperf_engine_typical_on(hw, (llmperf_engine_param)k);
     return part;
-}
-
-/* Standard deviation of log(parameter) between engines (`again` = false) or like parts. */
-static double prior_deviation(const llmperf_hw *hw, int k, bool again)
-{
-    static const double AGAIN = 0.6; /* like parts to engines, as of GPUs */
-    bool processor = strcmp(hw->kind, "cpu") == 0;
-    if (processor && BETWEEN_PROCESSORS[k] > 0)
-        return BETWEEN_PROCESSORS[k] * (again ? AGAIN : 1);
-    double deviation = again ? BETWEEN_PARTS[k] : BETWEEN_ENGINES[k];
-    return deviation > 0 ? deviation : 1; /* of a parameter that says nothing on the part */
 }
 
 static bool are_kin(const engine_fitter *f, int a, int b)
@@ -119,40 +74,38 @@ static bool fit_first(const engine_fitter *f, int part, int without, int rounds,
                       llmperf_engine_part *ret)
 {
     engine_prior prior;
-    llmperf_engine_part one = typical(&f->rows->part[part]);
+    llmperf_engine_part one = typical(&f->rows->part[part], f->rows->serving[part]);
     memcpy(prior.param, one.param, sizeof prior.param);
     for (int k = 0; k < ENGINE_FITTED; k++)
-        prior.deviation[k] = prior_deviation(&f->rows->part[part], k, false);
+        prior.deviation[k] =
+            llmperf_engine_spread_on(&f->rows->part[part], (llmperf_engine_param)k, false);
     if (rounds < ROUNDS) /* start where the fit to all rows ended */
         memcpy(one.param, f->first[part].param, sizeof one.param);
     int64_t count = gather(f, part, without);
     bool good = count > 0 && engine_solve(f->rows, f->scratch, count, &f->rows->part[part], &prior,
                                           rounds, one.param, one.covariance);
     set_errors(&one);
+    one.quality.rows = count;
     if (good)
         *ret = one;
     return good;
 }
 
-/* The mean of the other parts' first fits. */
+/* What the other parts' fits say of a part. */
 static int lend(const engine_fitter *f, const llmperf_engine_part *fits, const int64_t *used,
                 int part, double param[LLMPERF_ENGINE_PARAM_COUNT])
 {
     const llmperf_engine_part *lender[LLMPERF_ENGINE_PARTS_MAX] = {0};
     const llmperf_hw *hw[LLMPERF_ENGINE_PARTS_MAX] = {0};
-    double weight[LLMPERF_ENGINE_PARTS_MAX] = {0};
     int count = 0, nearest;
     for (int i = 0; i < f->parts; i++) {
         if (i == part || used[i] == 0 || !are_kin(f, i, part))
             continue;
         lender[count] = &fits[i];
-        hw[count] = &f->rows->part[i];
-        weight[count] = fmin(1, (double)used[i] / FULL_WEIGHT_ROWS);
-        if (f->rows->serving[i] != f->rows->serving[part])
-            weight[count] *= OTHER_LOAD;
-        count++;
+        hw[count++] = &f->rows->part[i];
     }
-    llmperf_engine_mean(lender, hw, weight, count, &f->rows->part[part], param, &nearest);
+    llmperf_engine_mean(lender, hw, count, &f->rows->part[part], f->rows->serving[part], param,
+                        &nearest);
     return count;
 }
 
@@ -167,7 +120,8 @@ static bool fit_again(const engine_fitter *f, const llmperf_engine_part *fits, c
         return true;
     }
     for (int k = 0; k < ENGINE_FITTED; k++)
-        prior.deviation[k] = prior_deviation(&f->rows->part[part], k, true);
+        prior.deviation[k] =
+            llmperf_engine_spread_on(&f->rows->part[part], (llmperf_engine_param)k, true);
     int64_t count = gather(f, part, without);
     if (count == 0) {
         memcpy(one.param, prior.param, sizeof one.param);
@@ -176,6 +130,7 @@ static bool fit_again(const engine_fitter *f, const llmperf_engine_part *fits, c
         return false;
     }
     set_errors(&one);
+    one.quality.rows = count;
     *ret = one;
     return true;
 }
@@ -237,7 +192,7 @@ static bool leave_models_out(const engine_fitter *f)
             if (used[part] == f->used[part])
                 continue;
             if (used[part] == 0) /* no row of the part is left: start from what is typical */
-                fits[part] = typical(&rows->part[part]);
+                fits[part] = typical(&rows->part[part], rows->serving[part]);
             good = fit_again(f, fits, used, part, model, ROUNDS_AGAIN, &one);
             if (good)
                 score(f, &one, part, model, offsetof(engine_row, unseen),
@@ -251,7 +206,7 @@ static bool leave_models_out(const engine_fitter *f)
 static void leave_parts_out(const engine_fitter *f)
 {
     for (int part = 0; part < f->parts; part++) {
-        llmperf_engine_part one = typical(&f->rows->part[part]);
+        llmperf_engine_part one = typical(&f->rows->part[part], f->rows->serving[part]);
         if (lend(f, f->final, f->used, part, one.param) > 0)
             score(f, &one, part, -1, offsetof(engine_row, unseen_part), 0);
     }
@@ -440,7 +395,7 @@ static void mark_fitted(const llmperf_hw *hw, llmperf_engine_part *part, bool al
     part->fitted = 0;
     for (int k = 0; k < ENGINE_FITTED; k++)
         if (llmperf_engine_param_applies(hw, (llmperf_engine_param)k) &&
-            part->error[k] < 0.5 * prior_deviation(hw, k, !alone))
+            part->error[k] < 0.5 * llmperf_engine_spread_on(hw, (llmperf_engine_param)k, !alone))
             part->fitted |= 1u << k;
 }
 

@@ -23,20 +23,20 @@ static const double STRANGE = 2;
 
 /* ---- how far one part is from another -------------------------------------------------------------- */
 
-/* Generations of one vendor whose kernels are kin: compute capability. */
+/* Generations of a vendor whose kernels are kin: compute capability; of AMD's gfx90a, 942 and 950. */
 static const struct {
     const char *architecture;
     double generation;
-} NVIDIA[] = {
-    {"volta", 7.0}, {"turing", 7.5}, {"ampere", 8.0},
-    {"ada", 8.9},   {"hopper", 9.0}, {"blackwell", 10.0},
+} GENERATIONS[] = {
+    {"volta", 7.0},      {"turing", 7.5}, {"ampere", 8.0}, {"ada", 8.9},   {"hopper", 9.0},
+    {"blackwell", 10.0}, {"cdna2", 9.0},  {"cdna3", 9.4},  {"cdna4", 9.5},
 };
 
 static double generation_of(const llmperf_hw *hw)
 {
-    for (size_t i = 0; i < sizeof NVIDIA / sizeof *NVIDIA; i++)
-        if (strcasecmp(hw->architecture, NVIDIA[i].architecture) == 0)
-            return NVIDIA[i].generation;
+    for (size_t i = 0; i < sizeof GENERATIONS / sizeof *GENERATIONS; i++)
+        if (strcasecmp(hw->architecture, GENERATIONS[i].architecture) == 0)
+            return GENERATIONS[i].generation;
     return 0;
 }
 

@@ -70,7 +70,7 @@ double llmperf_engine_param_typical(llmperf_engine_param param)
     return PARAMS[param].typical;
 }
 
-static bool is_processor(const llmperf_hw *hw)
+bool is_processor(const llmperf_hw *hw)
 {
     return strcmp(hw->kind, "cpu") == 0;
 }
@@ -437,57 +437,4 @@ double host_time(const llmperf_case *c, const llmperf_segment *segments, int seg
     double layers, sequences;
     host_counts(c, segments, segment_count, &layers, &sequences);
     return llmperf_host_time(&c->calib->host, layers, sequences, ops_s, launch_s);
-}
-
-/* ---- parts alike ------------------------------------------------------------------------------------ */
-
-double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
-{
-    static const double NEAR = 0.6, SAME_VENDOR = 0.1, ANY = 0.02, PROCESSORS = 0.5;
-    bool kin;
-    if (is_processor(a) != is_processor(b))
-        return 0;
-    if (is_processor(a)) /* few are measured, and their kernels are the same C code */
-        return strcmp(a->name, b->name) == 0 ? 1 : PROCESSORS;
-    double distance = hw_distance(a, b, &kin);
-    if (distance < 0)
-        return strcmp(a->vendor, b->vendor) == 0 ? SAME_VENDOR / 2 : ANY;
-    double near = distance / NEAR;
-    return exp(-near * near) + SAME_VENDOR * exp(-distance);
-}
-
-bool llmperf_engine_lends(const llmperf_engine_part *part)
-{
-    static const double LEAST = 0.5;
-    return part->param[LLMPERF_ENGINE_WEIGHT] >= LEAST;
-}
-
-void llmperf_engine_mean(const llmperf_engine_part *const *parts, const llmperf_hw *const *parts_hw,
-                         const double *weight, int count, const llmperf_hw *hw,
-                         double ret_param[LLMPERF_ENGINE_PARAM_COUNT], int *ret_nearest)
-{
-    static const double TYPICAL = 0.05, LEAST = 1e-12; /* weight of what is typical; log of 0 */
-    double sum[LLMPERF_ENGINE_PARAM_COUNT], total = TYPICAL, heaviest = 0;
-    int nearest = -1;
-    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
-        sum[k] = TYPICAL * log(fmax(llmperf_engine_typical_on(hw, (llmperf_engine_param)k), LEAST));
-    for (int i = 0; i < count; i++) {
-        if (strcmp(parts_hw[i]->name, hw->name) == 0 || !llmperf_engine_lends(parts[i]))
-            continue;
-        double w = llmperf_engine_likeness(parts_hw[i], hw) * (weight ? weight[i] : 1);
-        if (!(w > 0)) /* a processor and a GPU */
-            continue;
-        total += w;
-        for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
-            sum[k] += w * log(fmax(parts[i]->param[k], LEAST));
-        if (w > heaviest) {
-            heaviest = w;
-            nearest = i;
-        }
-    }
-    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
-        double mean = exp(sum[k] / total);
-        ret_param[k] = mean <= 2 * LEAST ? 0 : mean;
-    }
-    *ret_nearest = nearest;
 }

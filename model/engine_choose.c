@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which entry of an engine profile times a part: its own, or the mean of those of like parts. */
+/* Which entry of an engine profile times a part: its own, or an estimate from its other parts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +15,21 @@ static const double BORROWED_PROCESSOR = 0.45;
 /* Of a step of an engine that was never measured. */
 static const double UNKNOWN_RESIDUAL = 0.3;
 
-/* The residuals of a part that has no rows: the mean of those that lend to it. */
-static void set_residuals(const llmperf_engine_part *const *lender, int count,
+/* The residuals of a part that has no rows: the mean of those that lend to it, of this load where
+ * there are any. */
+static void set_residuals(const llmperf_engine_part *const *lender, int count, bool any_load,
                           llmperf_engine_part *part)
 {
-    double decode = 0, prefill = 0;
+    double decode = 0, prefill = 0, lending = 0;
     for (int i = 0; i < count; i++) {
-        decode += lender[i]->decode_residual / count;
-        prefill += lender[i]->prefill_residual / count;
+        if (!any_load && lender[i]->serving != part->serving)
+            continue;
+        decode += lender[i]->decode_residual;
+        prefill += lender[i]->prefill_residual;
+        lending++;
     }
+    decode /= fmax(lending, 1);
+    prefill /= fmax(lending, 1);
     part->decode_residual = decode > 0 ? decode : UNKNOWN_RESIDUAL;
     part->prefill_residual = prefill > 0 ? prefill : UNKNOWN_RESIDUAL;
 }
@@ -40,15 +46,12 @@ static bool has_load(const llmperf_engine *engine, bool serving)
 static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine,
                    const llmperf_hw *hw, bool serving, llmperf_engine_part *part)
 {
-    bool any_load = !has_load(engine, serving);
     const llmperf_engine_part *lender[LLMPERF_ENGINE_PARTS_MAX];
     const llmperf_hw *lender_hw[LLMPERF_ENGINE_PARTS_MAX];
     int count = 0, nearest = -1;
     llmperf_hw *others = malloc(sizeof *others * LLMPERF_ENGINE_PARTS_MAX);
     for (int i = 0; others && i < engine->part_count; i++) {
         char path[LLMPERF_PATH_MAX];
-        if (!any_load && engine->part[i].serving != serving)
-            continue;
         if (llmperf_find_hw(paths, engine->part[i].hw, path, NULL) != LLMPERF_OK ||
             llmperf_hw_load(path, &others[count], NULL) != LLMPERF_OK ||
             !(llmperf_engine_likeness(&others[count], hw) > 0))
@@ -57,15 +60,15 @@ static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine
         lender_hw[count] = &others[count];
         count++;
     }
-    llmperf_engine_mean(lender, lender_hw, NULL, count, hw, part->param, &nearest);
+    llmperf_engine_mean(lender, lender_hw, count, hw, serving, part->param, &nearest);
     if (nearest >= 0)
         snprintf(part->remarks, sizeof part->remarks,
-                 "mean of the %d part%s that %s measured, by likeness; the nearest is %.64s", count,
+                 "estimated from the %d part%s that %s measured; the nearest is %.64s", count,
                  count == 1 ? "" : "s", count == 1 ? "was" : "were", lender[nearest]->hw);
     else
         snprintf(part->remarks, sizeof part->remarks,
                  "no part of this engine is known: what is typical of engines is taken");
-    set_residuals(lender, count, part);
+    set_residuals(lender, count, !has_load(engine, serving), part);
     part->borrowed = engine->borrowed > 0 ? engine->borrowed : BORROWED;
     if (count < 2) /* the engine's figure is that of parts of another kind */
         part->borrowed =

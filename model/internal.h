@@ -62,6 +62,7 @@ double host_time(const llmperf_case *c, const llmperf_segment *segments, int seg
 
 /* How far one part is from another (choose.c); below 0: nothing carries over. ret_kin: of one
  * architecture. */
+bool is_processor(const llmperf_hw *hw); /* kind: cpu */
 double hw_distance(const llmperf_hw *from, const llmperf_hw *to, bool *ret_kin);
 
 /* ---- layer kinds: what a layer is made of (layers.c) -------------------------------------------- */

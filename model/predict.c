@@ -370,8 +370,8 @@ static void note_engine(const llmperf_case *c, llmperf_notes *notes)
                      host->engine, c->hw->name, 100 * c->calib->borrowed);
     else if (c->calib->borrowed > 0)
         llmperf_note(notes,
-                     "no runs of %s on %s are known: its profile is the mean of like parts, the "
-                     "nearest %s, the intervals widened by %.0f %%",
+                     "no runs of %s on %s are known: its profile is estimated from other parts, "
+                     "the nearest %s, the intervals widened by %.0f %%",
                      host->engine, c->hw->name, c->calib->hw, 100 * c->calib->borrowed);
 }
 

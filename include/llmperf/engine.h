@@ -27,6 +27,9 @@ LLMPERF_API llmperf_param_range llmperf_engine_param_limits(llmperf_engine_param
 LLMPERF_API double llmperf_engine_param_typical(llmperf_engine_param param);
 /* The same on a part of the kind of `hw`: processors differ. */
 LLMPERF_API double llmperf_engine_typical_on(const llmperf_hw *hw, llmperf_engine_param param);
+/* Standard deviation of the logarithm on such a part: between engines, or between the parts of one. */
+LLMPERF_API double llmperf_engine_spread_on(const llmperf_hw *hw, llmperf_engine_param param,
+                                            bool of_parts);
 /* False for a parameter that says nothing on a part of the kind of `hw`. */
 LLMPERF_API bool llmperf_engine_param_applies(const llmperf_hw *hw, llmperf_engine_param param);
 
@@ -89,7 +92,8 @@ LLMPERF_API llmperf_status llmperf_engine_write(FILE *out, const llmperf_engine 
 LLMPERF_API llmperf_status llmperf_find_engine(const llmperf_spec_paths *paths, const char *name,
                                                char *ret_path, llmperf_error *error);
 
-/* How alike two parts are to an engine: 1 = twins, towards 0. */
+/* How alike two parts are to an engine: the correlation of what it makes of them; 1 = twins, 0 = a
+ * processor and a GPU. */
 LLMPERF_API double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b);
 
 /* False for an entry whose rows reach less than half of the memory bandwidth: something that they do
@@ -98,22 +102,24 @@ LLMPERF_API bool llmperf_engine_lends(const llmperf_engine_part *part);
 
 /*
  * The engine's entry for a part under a load: its own; a static batch also takes the part's entry
- * for served requests; else the mean of the other parts by likeness (logarithms; those of the same
- * load where there are any, those that are not found in hardware/ of the folders are passed over),
- * with `borrowed` set and the nearest named in remarks. An engine without parts lends what is
- * typical.
+ * for served requests; else an estimate from the other parts (those that are not found in hardware/
+ * of the folders are passed over), with `borrowed` set and the nearest named in remarks. An engine
+ * without parts lends what is typical.
  */
 LLMPERF_API void llmperf_engine_choose(const llmperf_spec_paths *paths,
                                        const llmperf_engine *engine, const llmperf_hw *hw,
                                        bool serving, llmperf_engine_part *ret_part);
 
 /*
- * The mean that choose takes, over `count` entries and parts other than `hw`; `weight` of each
- * beside its likeness (NULL = 1 each). ret_nearest: index of the heaviest, -1 without any.
+ * The estimate that choose takes, from `count` entries on parts other than `hw`: the best linear one
+ * of the logarithms, given how alike the parts are and how well their rows tell each parameter
+ * (error[], quality.rows); entries of the other load count for little where there are any of this
+ * one. Each parameter lies within what the entries and the typical engine span. ret_nearest: index
+ * of the entry most alike, -1 without any. source: docs/engines.md, "Which part"
  */
 LLMPERF_API void llmperf_engine_mean(const llmperf_engine_part *const *parts,
-                                     const llmperf_hw *const *parts_hw, const double *weight,
-                                     int count, const llmperf_hw *hw,
+                                     const llmperf_hw *const *parts_hw, int count,
+                                     const llmperf_hw *hw, bool serving,
                                      double ret_param[LLMPERF_ENGINE_PARAM_COUNT],
                                      int *ret_nearest);
 

@@ -430,9 +430,9 @@ Test(engine, processors_and_gpus_lend_each_other_nothing)
     load_part(&paths, "epyc-9654", &hw);
     llmperf_engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_str_eq(found.hw, "two-core-xeon");
-    /* half a part's weight beside 0.05 of what is typical, logarithms */
+    /* from what is typical towards 0.8, by the likeness 0.5 / (1 + noise 0.0225) of processors */
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT],
-                       exp((0.5 * log(0.8) + 0.05 * log(0.75)) / 0.55), 1e-12);
+                       0.75 * exp(0.5 * log(0.8 / 0.75) / 1.0225), 1e-12);
     cr_expect_float_eq(found.decode_residual, 0.1, 1e-12);
     /* one processor does not tell how others differ */
     cr_expect_float_eq(found.borrowed, 0.45, 1e-12);
@@ -723,25 +723,116 @@ Test(engine, a_part_of_its_own_is_taken_as_it_is)
     cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.5);
 }
 
-Test(engine, others_lend_their_mean_by_likeness)
+/* Entries of an H100 and of another part, to be asked about an H200. */
+static void two_lenders(const llmperf_spec_paths *paths, const char *second)
 {
-    llmperf_spec_paths paths = source_paths();
-    llmperf_engine_part found;
-    load_part(&paths, "h200-sxm", &hw);
+    load_part(paths, "h200-sxm", &hw);
     engine.borrowed = 0.25;
     engine.part_count = 2;
     engine.part[0] = engine.part[1] = part;
-    snprintf(engine.part[0].hw, sizeof part.hw, "h100-sxm"); /* its twin */
-    snprintf(engine.part[1].hw, sizeof part.hw, "mi300x");   /* another vendor's */
+    snprintf(engine.part[0].hw, sizeof part.hw, "h100-sxm");
+    snprintf(engine.part[1].hw, sizeof part.hw, "%s", second);
     engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.9;
     engine.part[1].param[LLMPERF_ENGINE_WEIGHT] = 0.6;
+}
+
+/*
+ * H200 to H100: half the octaves of 4.8 to 3.35 TB/s, d = 0.2594; likeness 0.7 + 0.3 exp(-d / 2) =
+ * 0.96350. To an MI300X 0.1. Noise of what rows tell well: (0.5 x 0.5 x 0.12 / 0.2)^2 = 0.0225. With
+ * y = log(0.9 / 0.75), log(0.6 / 0.75) = 0.18232, -0.22314, solve
+ *   1.0225 x + 0.1 z = 0.18232,  0.1 x + 1.0225 z = -0.22314:  x = 0.20159, z = -0.23794
+ *   0.75 exp(0.96350 x + 0.1 z) = 0.88936
+ */
+Test(engine, others_lend_the_best_linear_estimate)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    two_lenders(&paths, "mi300x");
     llmperf_engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_eq(found.borrowed, 0.25);
-    cr_expect_gt(found.param[LLMPERF_ENGINE_WEIGHT], 0.87);
-    cr_expect_lt(found.param[LLMPERF_ENGINE_WEIGHT], 0.9);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.88936, 2e-5);
     cr_expect_str_eq(found.hw, "h100-sxm");
     cr_expect(strstr(found.remarks, "the nearest is h100-sxm"), "%s", found.remarks);
     cr_expect_float_eq(found.decode_residual, 0.1, 1e-12);
+    /* known to 20 %: noise (0.5 x 0.2 / 0.2)^2 = 0.25 in the place of the first 0.0225 */
+    engine.part[0].error[LLMPERF_ENGINE_WEIGHT] = 0.2;
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.85855, 2e-5);
+}
+
+Test(engine, few_rows_lend_little)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    two_lenders(&paths, "h100-sxm");
+    engine.part_count = 1; /* 0.75 exp(0.96350 x 0.18232 / 1.0225) */
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.89059, 2e-5);
+    engine.part[0].quality.rows = 10;
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.89059, 2e-5);
+    engine.part[0].quality.rows = 2; /* 1.0225 + 0.3 (10 / 2 - 1) = 2.2225 */
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.81169, 2e-5);
+}
+
+Test(engine, another_load_lends_little_where_there_is_the_same)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    two_lenders(&paths, "h100-sxm");
+    engine.part[1].serving = true;
+    engine.part[1].decode_residual = 0.5;
+    /* 1.0225 x + z = 0.18232, x + 1.9225 z = -0.22314: x = 0.59398, z = -0.42503 */
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.88259, 2e-5);
+    cr_expect_float_eq(found.decode_residual, 0.1, 1e-12);
+    engine.part[0] = engine.part[1]; /* served runs alone: they lend to a static batch in full */
+    engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.9;
+    engine.part_count = 1;
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.89059, 2e-5);
+    cr_expect_float_eq(found.decode_residual, 0.5, 1e-12);
+}
+
+/* ---- no estimate goes beyond what measured parts and the typical engine span ------------------------ */
+
+static void within_span(const llmperf_engine_part *found, const char *name)
+{
+    for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
+        llmperf_engine_param param = (llmperf_engine_param)k;
+        double low = llmperf_engine_typical_on(&hw, param), high = low;
+        for (int i = 0; i < engine.part_count; i++) {
+            low = fmin(low, engine.part[i].param[k]);
+            high = fmax(high, engine.part[i].param[k]);
+        }
+        cr_expect(found->param[k] >= low * (1 - 1e-9) && found->param[k] <= high * (1 + 1e-9),
+                  "%s on %s: %s %g, from %g to %g", engine.name, name,
+                  llmperf_engine_param_name(param), found->param[k], low, high);
+    }
+}
+
+static bool ask_every_profile(const char *name, const char *path, void *context)
+{
+    const llmperf_spec_paths *paths = context;
+    static const char *const PROFILES[] = {"vllm", "llama.cpp", "tensorrt-llm"};
+    char file[LLMPERF_PATH_MAX];
+    cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
+    for (size_t i = 0; i < sizeof PROFILES / sizeof *PROFILES; i++) {
+        llmperf_engine_part found;
+        cr_assert(llmperf_find_engine(paths, PROFILES[i], file, &error) == LLMPERF_OK);
+        cr_assert(llmperf_engine_load(file, &engine, &error) == LLMPERF_OK, "%s", error.text);
+        llmperf_engine_choose(paths, &engine, &hw, i == 0, &found);
+        within_span(&found, name);
+    }
+    return true;
+}
+
+Test(engine, no_estimate_leaves_the_span_of_the_measured)
+{
+    llmperf_spec_paths paths = source_paths();
+    cr_assert(llmperf_list_specs(&paths, "hardware", ask_every_profile, &paths, &error) ==
+              LLMPERF_OK);
 }
 
 Test(engine, a_part_that_is_held_up_by_something_unknown_lends_nothing)
@@ -769,10 +860,14 @@ Test(engine, likeness_is_that_of_units_and_generations)
     load_part(&paths, "mi300x", &mi300x);
     double twin = llmperf_engine_likeness(&h100, &h200),
            kin = llmperf_engine_likeness(&h100, &a100);
-    cr_expect_float_eq(llmperf_engine_likeness(&h100, &h100), 1.1, 1e-12);
+    cr_expect_float_eq(llmperf_engine_likeness(&h100, &h100), 1, 1e-12);
+    cr_expect_float_eq(twin, 0.9635, 1e-4, "0.7 + 0.3 exp(-0.2594 / 2)");
     cr_expect_gt(twin, kin);
     cr_expect_gt(kin, llmperf_engine_likeness(&h100, &mi300x));
-    cr_expect_gt(llmperf_engine_likeness(&h100, &mi300x), 0);
+    cr_expect_float_eq(llmperf_engine_likeness(&h100, &mi300x), 0.1, 1e-12);
+    static llmperf_hw mi355x; /* gfx950 after gfx942: half of 0.1, and what their units differ by */
+    load_part(&paths, "mi355x", &mi355x);
+    cr_expect_gt(llmperf_engine_likeness(&mi300x, &mi355x), 0.85);
 }
 
 Test(engine, shipped_profiles_read_and_are_found_by_alias)
