@@ -206,6 +206,7 @@ static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmpe
         if (key.regime == LLMPERF_REGIME_DECODE) {
             e.param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_KV];
             e.param[LLMPERF_PARAM_COMPUTE] = fmin(MOST, decode_efficiency(part, hw, dtype));
+            e.compute_is_reads = !is_processor(hw);
         } else {
             e.param[LLMPERF_PARAM_COMPUTE] =
                 fmin(MOST, profile[LLMPERF_ENGINE_ATTENTION] * unit_share(hw, dtype));

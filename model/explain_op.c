@@ -176,14 +176,21 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
         if (tall)
             name_param(e, "tall", entry, LLMPERF_PARAM_TALL, LLMPERF_UNIT_FRACTION,
                        "more memory time beyond 16 rows");
-        explain_add_step(e, "memory_s", tall ? "bytes (1 + tall) / (e_m BW)" : "bytes / (e_m BW)",
-                         LLMPERF_UNIT_S, t->memory_s);
-        explain_name_value(e, "memory_s", t->memory_s, LLMPERF_UNIT_S, "memory time");
+        bool reads = entry->compute_is_reads;
         if (op->flop > 0 && is_plain(entry)) {
             explain_name_peak(e, (llmperf_dtype)op->dtype);
             explain_name_value(e, "flop", op->flop, LLMPERF_UNIT_FLOP, "FLOP");
             name_param(e, "e_c", entry, LLMPERF_PARAM_COMPUTE, LLMPERF_UNIT_FRACTION,
-                       "share of the peak that is reached");
+                       reads ? "e_c P bytes/s: query heads read K and V through the caches"
+                             : "share of the peak that is reached");
+        }
+        explain_add_step(e, "memory_s",
+                         reads  ? "bytes / (e_m BW) + flop / (e_c P)"
+                         : tall ? "bytes (1 + tall) / (e_m BW)"
+                                : "bytes / (e_m BW)",
+                         LLMPERF_UNIT_S, t->memory_s);
+        explain_name_value(e, "memory_s", t->memory_s, LLMPERF_UNIT_S, "memory time");
+        if (op->flop > 0 && is_plain(entry) && !reads) {
             explain_add_step(e, "compute_s", "flop / (e_c P)", LLMPERF_UNIT_S, t->compute_s);
             explain_name_value(e, "compute_s", t->compute_s, LLMPERF_UNIT_S, "compute time");
         } else if (op->flop > 0) {

@@ -607,7 +607,7 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     double joined[LLMPERF_PARAM_COUNT];
     extend_join j = {0};
     uint8_t index_decode = LLMPERF_CALIB_NO_ENTRY;
-    bool is_joined = false;
+    bool is_joined = false, is_reads = false;
     if (index == LLMPERF_CALIB_NO_ENTRY)
         index = llmperf_calib_find(calib, op, (llmperf_regime)op->regime);
     if (index == LLMPERF_CALIB_NO_ENTRY && op->regime == LLMPERF_REGIME_EXTEND && calib) {
@@ -621,7 +621,9 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         join(op, &j, joined);
         param = joined;
     } else {
-        param = entry_at(calib, index, op->kind)->param;
+        const llmperf_calib_entry *entry = entry_at(calib, index, op->kind);
+        param = entry->param;
+        is_reads = entry->compute_is_reads;
     }
 
     const op_shape shape = shape_of(op, hw);
@@ -659,6 +661,10 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     t->launch_s = launch;
     t->added_s = added;
     t->time_s = launch + norm + added;
+    if (is_reads) {
+        t->memory_s += t->compute_s;
+        t->compute_s = 0;
+    }
     t->bound = largest_term(t);
 
     if (g)

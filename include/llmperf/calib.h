@@ -121,6 +121,7 @@ typedef struct llmperf_calib_entry {
     double correlation;    /* rho of residuals within the kind, 0..1 */
     llmperf_calib_key key; /* set by llmperf_calib_set and llmperf_calib_add */
     uint32_t fitted;       /* bit i: param[i] was fitted; the others were set or left out */
+    bool compute_is_reads; /* its compute term stands for reads through the caches: memory time */
     char library[48], version[48];
     char remarks[LLMPERF_TEXT_MAX]; /* which parameters were fixed and why */
     llmperf_calib_quality quality;

@@ -41,6 +41,24 @@ def _():
     close(sum(report["decode"]["share"].values()), 1, relative=1e-9)
 
 
+@case("a profile's reads through the caches are memory time, not arithmetic")
+def _():
+    # 28 query heads over 4 KV heads: decode attention reads more than it computes on any GPU
+    for part in ("h100-sxm", "a100-sxm-80gb", "l40s"):
+        words = f"qwen2.5-7b {part} --engine vllm -b 64"
+        core = next(op for phase in run_json(f"layers {words}")["phases"] for op in phase["ops"]
+                    if phase["phase"] == "decode" and op["name"] == "attn.core")
+        equal((core["bound"], core["compute_s"]), ("memory", 0), part)
+        close(core["memory_s"] + core["launch_s"] + core["added_s"], core["time_s"], part)
+        crossing = run_json(f"predict {words}")["compute_bound_batch"]
+        if crossing["datasheet"]["step"] is None:  # reads that are slower do not mend that
+            equal(crossing["calibrated"]["step"], None, part)
+        attention = next(line for line in run(f"predict {words}", code=0).out.splitlines()
+                         if line.startswith("  attention  "))
+        contains(attention, "memory bandwidth")
+        contains(run(f"explain attn.core {words}", code=0).out, "bytes / (e_m BW) + flop / (e_c P)")
+
+
 @case("no interval reaches below what the part's peaks allow")
 def _():
     # shipped efficiencies may exceed a datasheet by 5 %, an interval's low end no more than that
