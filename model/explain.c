@@ -382,7 +382,7 @@ llmperf_status llmperf_explain_check(const char *name, llmperf_error *error)
 llmperf_status llmperf_explain(const llmperf_explain_query *query,
                                llmperf_explanation *ret_explanation, llmperf_error *error)
 {
-    target_of_name target;
+    target_of_name target = {.op = LLMPERF_OP_COUNT};
     llmperf_status status = resolve(query->name, &target, error);
     if (status != LLMPERF_OK)
         return status;
@@ -410,7 +410,7 @@ llmperf_status llmperf_explain(const llmperf_explain_query *query,
         status = explain_crossing(e, &target, error);
     } else if (target.op != LLMPERF_OP_COUNT) {
         status = explain_operator(e, target.op, target.which, error);
-    } else {
+    } else if (target.field) {
         explain_field(e, target.field);
     }
     if (e->out_of_memory && status == LLMPERF_OK)

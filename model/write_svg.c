@@ -860,8 +860,11 @@ static void put_end_label(svg *s, labels *l, const llmperf_plot_series *series,
     plot_box best = {x - width, y - 16, width, 13};
     bool found = false;
     static const double above[] = {-16, 3, -29, 16};
-    for (int k = 0; k < 4 || x - width - k / 4 * 40 > begin; k++) {
-        const plot_box box = {x - width - k / 4 * 40, y + above[k % 4], width, 13};
+    for (int k = 0;; k++) {
+        const int farther = k / 4 * 40;
+        const plot_box box = {x - width - farther, y + above[k % 4], width, 13};
+        if (k >= 4 && box.x <= begin)
+            break;
         if (is_taken(l, &box))
             continue;
         bool free = !is_crossed(l, &box);
