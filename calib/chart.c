@@ -179,6 +179,15 @@ static void describe(const llmperf_sample *s, llmperf_compare_row *row)
                  (op->bytes > 0 ? op->bytes : op->link_bytes) / 1e6);
 }
 
+/* Where a stream beside the sample was slower than the calibration's undisturbed one, memory took so
+ * much longer for the sample too: as `fit` scores it. */
+static llmperf_op op_then(const llmperf_calib *calib, const llmperf_sample *s)
+{
+    bool known = calib && calib->stream_bytes_per_s > 0 && s->stream_bytes_per_s > 0;
+    return known ? llmperf_op_slowed(&s->op, calib->stream_bytes_per_s / s->stream_bytes_per_s)
+                 : s->op;
+}
+
 llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
                                   const llmperf_chart_filter *filter,
                                   llmperf_comparison *comparison, llmperf_error *error)
@@ -192,11 +201,12 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
         const llmperf_sample *s = &samples->sample[i];
         if (!is_wanted(&c, s))
             continue;
+        const llmperf_op then = op_then(filter->calib, s);
         llmperf_compare_row row = {
             .line = s->line,
             .metric = "time_s",
             .measured = s->time_s,
-            .predicted = llmperf_estimate_op(&of_part, &s->op),
+            .predicted = llmperf_estimate_op(&of_part, &then),
             .kind = llmperf_case_estimate_kind(&of_part),
             .roofline = llmperf_time_op(&s->op, filter->hw, NULL, NULL, NULL),
             .flags = s->flags,

@@ -266,3 +266,21 @@ Test(chart, experts_are_no_dense_layers)
     llmperf_curves_free(&curves);
     llmperf_samples_free(&samples);
 }
+
+/* As in GEMMS, 33.570816 us at full speed; a stream of half the calibration's speed beside it: twice. */
+Test(chart, memory_is_taken_as_it_was_beside_the_sample)
+{
+    static llmperf_calib calib;
+    const llmperf_chart_filter filter = {.hw = &hw, .calib = &calib};
+    llmperf_calib_init(&calib);
+    calib.stream_bytes_per_s = 9e11;
+    read_text("gpu,dtype,op,m,n,k,stream_bytes_per_s,time_s\n"
+              "part,bf16,gemm,1,4096,4096,4.5e11,67e-6\npart,bf16,gemm,1,4096,4096,,34e-6\n");
+    cr_assert_eq(llmperf_chart_rows(&samples, &filter, &comparison, NULL), LLMPERF_OK);
+    cr_assert_eq(comparison.row_count, 2);
+    cr_expect_float_eq(comparison.row[0].predicted.value, 2 * 33.570816e-6, 1e-12);
+    cr_expect_float_eq(comparison.row[1].predicted.value, 33.570816e-6, 1e-12);
+    cr_expect_float_eq(comparison.row[0].roofline, 33.570816e-6, 1e-12);
+    llmperf_comparison_free(&comparison);
+    llmperf_samples_free(&samples);
+}
