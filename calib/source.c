@@ -176,7 +176,8 @@ static bool take_part(source *s, size_t *used)
 char *source_line(source *s)
 {
     size_t used = 0;
-    bool first = s->total_bytes == 0;
+    int64_t begun = s->total_bytes;
+    bool first = begun == 0;
     if (!fill(s))
         return NULL;
     s->too_long = s->has_nul = false;
@@ -185,6 +186,11 @@ char *source_line(source *s)
         if (take_part(s, &used)) {
             s->line++;
             break;
+        }
+        if (s->total_bytes - begun > SOURCE_ENDLESS) { /* a device, such as /dev/zero */
+            s->failed = true;
+            snprintf(s->why, sizeof s->why, "256 MiB without the end of a line");
+            return NULL;
         }
     }
     if (used > 0 && s->text[used - 1] == '\r')

@@ -11,6 +11,7 @@
 enum {
     SOURCE_BLOCK_BYTES = 1 << 16,
     SOURCE_LINE_MAX = 1 << 16, /* bytes of a line; longer ones come cut, with too_long */
+    SOURCE_ENDLESS = 1 << 28,  /* bytes without a line's end: reading breaks off */
     SOURCE_CELLS_MAX = 256,
 };
 

@@ -59,6 +59,14 @@ def refused(text, words="", code=3, name="rows.csv"):
 # ---- names ---------------------------------------------------------------------------------------------
 
 
+@case("a file without end is given up")
+def _():
+    for words in ("compare /dev/zero", "fit /dev/zero --hw h100-sxm",
+                  "plot residuals h100-sxm --samples /dev/zero"):
+        result = run(words, code=4, timeout=60)
+        contains(result.err, "'/dev/zero': 256 MiB without the end of a line", words)
+
+
 @case("an option may be the very path that a file names")
 def _():
     # engines write the folder that they were started with; as our user's word it may be opened
