@@ -110,6 +110,19 @@ static void time_row(page *p, const llmperf_prediction *r, const char *label, co
     page_row(p, cells);
 }
 
+/* Where a target lies: a bound has a best engine and slow ones, a calibrated time an interval. */
+static const char *how_met(const llmperf_estimate *time, double target_s, bool bound)
+{
+    if (time->low > target_s)
+        return bound ? "out of reach, even at the bound" : "missed, by the whole interval";
+    if (time->high <= target_s)
+        return bound ? "met, also by slow engines" : "met, by the whole interval";
+    if (bound)
+        return "met at the bound, not by every engine";
+    return time->value <= target_s ? "met, but the interval reaches beyond it"
+                                   : "missed, but the interval reaches below it";
+}
+
 static void predict_times(page *p, const llmperf_prediction *r)
 {
     static const char *const bounds[] = {"", "", ">at best", ">95 % of published runs within"};
@@ -143,9 +156,7 @@ static void predict_times(page *p, const llmperf_prediction *r)
                        human_number(r->energy_with_prefill_wh_per_mtok, b));
     if (w->ttft_s > 0)
         page_paragraph(p, 2, "  TTFT target %s: %s", human_time(w->ttft_s, a),
-                       r->ttft_s.low > w->ttft_s     ? "out of reach, even at the bound"
-                       : r->ttft_s.high <= w->ttft_s ? "met, also by slow engines"
-                                                     : "met at the bound, not by every engine");
+                       how_met(&r->ttft_s, w->ttft_s, bound));
 }
 
 static void share_row(page *p, const char *label, double share, const char *bound)
@@ -317,8 +328,9 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
         char target[HUMAN_MAX], tpot[HUMAN_MAX];
         human_time(r->c->workload.tpot_s, target);
         if (r->max_batch_at_tpot > 0)
-            page_paragraph(p, 0, "Largest batch under %s: %s at best (%s), TPOT %s there.", target,
+            page_paragraph(p, 0, "Largest batch under %s: %s%s (%s), TPOT %s there.", target,
                            human_count((double)r->max_batch_at_tpot, number),
+                           r->kind == LLMPERF_ESTIMATE_BOUND ? " at best" : "",
                            r->limited_by_memory ? "memory" : "latency",
                            human_time(r->tpot_at_max_batch_s.value, tpot));
         else

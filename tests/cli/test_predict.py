@@ -136,6 +136,27 @@ def _():
     close(report["cost_usd_per_mtok"], 2.5 / 3600 / rate * 1e6)
 
 
+@case("a target is told in the words of what the times are")
+def _():
+    words = "predict llama-3.1-8b l40s -b 8 -s 8000 --tpot 40ms"
+    report = predict(words)
+    low, value, high = (report["ttft_s"][key] for key in ("low", "value", "high"))
+    for target, told in ((low / 2, "missed, by the whole interval"),
+                         ((low + value) / 2, "missed, but the interval reaches below it"),
+                         ((value + high) / 2, "met, but the interval reaches beyond it"),
+                         (2 * high, "met, by the whole interval")):
+        text = run(f"{words} --ttft {target * 1e3:.3f}ms", code=0).out
+        contains(text, told)
+        expect(" at best" not in text and "at the bound" not in text, text)
+    # 2 x 8.03e9 x 8000 flop at 362 TFLOP/s and its weights: above 300 ms, below 3 s
+    for target, told in (("300ms", "out of reach, even at the bound"),
+                         ("500ms", "met at the bound, not by every engine"),
+                         ("5s", "met, also by slow engines")):
+        text = run(f"{words} --ttft {target} --calibration none", code=0).out
+        contains(text, told)
+        contains(text, " at best (")
+
+
 @case("cost and energy are those of decode, and beside them those of whole requests")
 def _():
     words = "predict llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 -g 512 --price 2.5/h"
