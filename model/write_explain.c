@@ -147,6 +147,8 @@ static void term_middle(const llmperf_explain_line *t, bool by_launch, char *buf
         char human[96];
         value_words(one, (llmperf_unit)t->unit, true, human, sizeof human);
         explain_print(buffer, size, "%.*s x %s", (int)(star - t->numbers), t->numbers, human);
+    } else if (strcmp(t->name, "host") == 0) {
+        explain_print(buffer, size, "per step, layer, sequence");
     } else {
         explain_print(buffer, size, "launches that differ");
     }

@@ -197,7 +197,8 @@ static void predict_shares(page *p, const llmperf_prediction *r)
 static void crossing_sentence(page *p, const llmperf_prediction *r)
 {
     const llmperf_workload *w = &r->c->workload;
-    const llmperf_crossing *dense = &r->datasheet.dense;
+    /* what was measured has the say where it was */
+    const llmperf_crossing *dense = r->has_calibrated ? &r->calibrated.dense : &r->datasheet.dense;
     char limit[HUMAN_MAX], at[HUMAN_MAX], knee[HUMAN_MAX], tpot[HUMAN_MAX];
     int64_t memory = r->memory.max_batch;
     human_count((double)memory, limit);

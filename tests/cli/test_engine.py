@@ -163,6 +163,8 @@ def _():
 
 @case("explain shows the host's share and its formula")
 def _():
+    contains(run("explain tpot llama-3.1-8b h100-sxm -b 16 --engine vllm", code=0).out,
+             "per step, layer, sequence")
     share = run("explain decode.share.host llama-3.1-8b h100-sxm --engine vllm", code=0).out
     contains(share, "host of the engine")
     report = run_json("explain tpot_s llama-3.1-8b h100-sxm --engine vllm --format json")

@@ -136,6 +136,23 @@ def _():
     close(report["cost_usd_per_mtok"], 2.5 / 3600 / rate * 1e6)
 
 
+@case("what batching is said to bring follows the calibrated crossing where there is one")
+def _():
+    # 2,187 by the datasheet, a quarter of that as the engine computes, within memory's reach
+    for words in ("predict gpt-oss-120b b200 --engine sglang -b 32", PREDICT,
+                  f"{PREDICT} --engine vllm", f"{PREDICT} --calibration none",
+                  "predict llama-3.1-70b h100-sxm --tp 4 -b 8"):
+        report = predict(words)
+        found = report["compute_bound_batch"]
+        dense = (found["calibrated"] or found["datasheet"])["dense"]["value"]
+        memory = report["memory"]["max_batch"]
+        text = " ".join(run(words, code=0).out.split())
+        if memory < dense:
+            contains(text, f"Memory ends at batch {memory:,}, so the dense layers stay")
+        else:
+            contains(text, f"Memory holds {memory:,} sequences: up to batch {dense:,} each one more")
+
+
 @case("a target is told in the words of what the times are")
 def _():
     words = "predict llama-3.1-8b l40s -b 8 -s 8000 --tpot 40ms"
