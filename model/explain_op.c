@@ -56,12 +56,14 @@ static void name_param(explainer *e, const char *symbol, const llmperf_calib_ent
                   llmperf_calib_describe(&entry->key, key, sizeof key));
 }
 
-/* Compute time of a fit is flop / (e_c P) where it has no terms of shape and clock. */
-static bool is_plain(const llmperf_calib_entry *entry)
+/* Compute time of a fit is flop / (e_c P) where no term of shape, format and clock adds to it. */
+static bool is_plain(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib_entry *entry,
+                     const llmperf_time *t)
 {
-    const double *p = entry->param;
-    return p[LLMPERF_PARAM_FILL] == 0 && p[LLMPERF_PARAM_SCORE] == 0 &&
-           p[LLMPERF_PARAM_TILE] == 0 && p[LLMPERF_PARAM_SETTLE] == 0;
+    if (entry->compute_is_reads) /* of engine profiles, which have no such term there */
+        return true;
+    double reached = entry->param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype];
+    return fabs(t->compute_s * reached / op->flop - 1) < 1e-9;
 }
 
 /* launch + norm_p of the parts that are there + what is added, as a formula in their names. */
@@ -147,8 +149,8 @@ static void explain_transfer(explainer *e, const llmperf_op *op, const llmperf_t
                "buffer at which half of it is paid");
     explain_name_value(e, "q", 1 + param[LLMPERF_PARAM_SHARP], LLMPERF_UNIT_NONE,
                        "1 + bulk_sharpness");
-    explain_name_value(e, "buffer_bytes", op->link_bytes / share,
-                       LLMPERF_UNIT_BYTES, "the whole buffer");
+    explain_name_value(e, "buffer_bytes", op->link_bytes / share, LLMPERF_UNIT_BYTES,
+                       "the whole buffer");
     explain_add_step(e, "added_s", "bulk_s / (1 + (bulk_bytes / buffer_bytes)^q)", LLMPERF_UNIT_S,
                      t->added_s);
     explain_name_value(e, "added_s", t->added_s, LLMPERF_UNIT_S, "what large buffers cost on top");
@@ -177,7 +179,8 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
             name_param(e, "tall", entry, LLMPERF_PARAM_TALL, LLMPERF_UNIT_FRACTION,
                        "more memory time beyond 16 rows");
         bool reads = entry->compute_is_reads;
-        if (op->flop > 0 && is_plain(entry)) {
+        bool plain = op->flop > 0 && is_plain(op, e->c->hw, entry, t);
+        if (plain) {
             explain_name_peak(e, (llmperf_dtype)op->dtype);
             explain_name_value(e, "flop", op->flop, LLMPERF_UNIT_FLOP, "FLOP");
             name_param(e, "e_c", entry, LLMPERF_PARAM_COMPUTE, LLMPERF_UNIT_FRACTION,
@@ -190,12 +193,12 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
                                 : "bytes / (e_m BW)",
                          LLMPERF_UNIT_S, t->memory_s);
         explain_name_value(e, "memory_s", t->memory_s, LLMPERF_UNIT_S, "memory time");
-        if (op->flop > 0 && is_plain(entry) && !reads) {
+        if (plain && !reads) {
             explain_add_step(e, "compute_s", "flop / (e_c P)", LLMPERF_UNIT_S, t->compute_s);
             explain_name_value(e, "compute_s", t->compute_s, LLMPERF_UNIT_S, "compute time");
         } else if (op->flop > 0) {
-            llmperf_note(&e->x->notes, "the fit's compute time also depends on shape and clock: "
-                                       "docs/calibration.md");
+            llmperf_note(&e->x->notes, "the fit's compute time also depends on shape, format and "
+                                       "clock: docs/calibration.md");
         }
     }
     norm_text(e, t, collective, p, text, sizeof text);

@@ -463,7 +463,6 @@ typedef struct op_shape {
                      * this the mean of all queries */
     double head;    /* mean of the key and the value channels of a head; 0 = no attention */
     double padding; /* rows that fill m up to whole tiles / m */
-    double ragged;  /* rows that fill m up to fours / m */
     double tall;    /* 1 for a GEMM of more than 16 rows, the least that a tile holds */
     double narrow;  /* 1 = weights are stored in fewer bits than the product computes in */
     /* of a mixed launch, else 0: */
@@ -525,7 +524,6 @@ static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
     op_shape s = {.depth = op->k};
     if (op->kind == LLMPERF_KIND_GEMM) {
         s.padding = padding_of(op->m);
-        s.ragged = ragged_of(op->m);
         s.tall = op->m > 16 ? 1 : 0;
         s.narrow = is_narrow(op);
     }
@@ -563,7 +561,9 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
     double tile = 1 + param[LLMPERF_PARAM_TILE] * s->padding;
     double unpack = 1 + param[LLMPERF_PARAM_UNPACK] * s->narrow;
-    double ragged = 1 + param[LLMPERF_PARAM_ROWS] * s->ragged;
+    bool fours = op->kind == LLMPERF_KIND_GEMM && (param[LLMPERF_PARAM_ROWS] > 0 || ret_dlog);
+    double rows = fours ? ragged_of(op->m) : 0; /* few kernels pay for them */
+    double ragged = 1 + param[LLMPERF_PARAM_ROWS] * rows;
     double c = flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
                score * tile * unpack * ragged;
     double settled = c / (c + SETTLING_S); /* 0 for a short kernel, 1 for a long one */
@@ -577,7 +577,7 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
         ret_dlog[LLMPERF_PARAM_TILE] = slope * s->padding / tile;
         ret_dlog[LLMPERF_PARAM_SETTLE] = settled / settle;
         ret_dlog[LLMPERF_PARAM_UNPACK] = slope * s->narrow / unpack;
-        ret_dlog[LLMPERF_PARAM_ROWS] = slope * s->ragged / ragged;
+        ret_dlog[LLMPERF_PARAM_ROWS] = slope * rows / ragged;
         ret_dlog[LLMPERF_PARAM_TILE_ROWS] = slope * s->tile_flop / flop / fill;
     }
     return c * settle;

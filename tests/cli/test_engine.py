@@ -172,6 +172,17 @@ def _():
     contains(term["formula"], "steps * (step_s + layers * layer_s) + sequences * sequence_s")
 
 
+@case("explain gives no formula whose numbers do not make the value")
+def _():
+    # one row of q8_0 pays for more than itself: flop / (e_c P) alone is not its compute time
+    short = run("explain mlp.down llama-3.1-8b two-core-xeon --engine llama.cpp --quant q8_0", code=0).out
+    contains(short, "depends on shape, format and")
+    expect("flop / (e_c P)" not in short, short)
+    wide = run("explain mlp.down llama-3.1-8b two-core-xeon --engine llama.cpp --weight-dtype fp32 "
+               "--act-dtype fp32", code=0).out
+    contains(wide, "flop / (e_c P)")
+
+
 @case("specs list shows the profiles")
 def _():
     listed = run("specs list engine --names", code=0).out.split()
