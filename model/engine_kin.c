@@ -13,9 +13,11 @@
 /* What an engine's parts have in common, of the variance between engines; the rest fades with the
  * distance, by 1/e at REACH. */
 static const double COMMON = 0.7, REACH = 2;
-/* Parts of one vendor whose generations are not known, of two vendors. Processors: few are measured,
- * and their kernels are the same C code. */
-static const double UNKNOWN = 0.5, OTHER_VENDOR = 0.1, PROCESSORS = 0.5;
+/* Parts of one vendor whose generations are not known, of two vendors. */
+static const double UNKNOWN = 0.5, OTHER_VENDOR = 0.1;
+/* Any two processors, which run the same C code, and those whose cores have the same bandwidth and fp32
+ * peak; between them by the octaves that these differ by. */
+static const double PROCESSORS = 0.5, SAME_CORES = 0.95, CORE_REACH = 0.5;
 /* Standard errors take a row as good to 10 %, the fits are good to 5 %. */
 static const double HALF = 0.5;
 /* Error of what the rows of a part tell best, of the spread between parts: versions, machines. */
@@ -68,13 +70,27 @@ double llmperf_engine_spread_on(const llmperf_hw *hw, llmperf_engine_param param
     return spread > 0 ? spread : 1; /* of a parameter that says nothing on the part */
 }
 
+static double octaves(double a, double b)
+{
+    return a > 0 && b > 0 ? fabs(log2(a / b)) : 1;
+}
+
+static double processor_likeness(const llmperf_hw *a, const llmperf_hw *b)
+{
+    double cores = a->units > 0 && b->units > 0 ? a->units / b->units : 1;
+    double bandwidth = octaves(a->mem_bytes_per_s, b->mem_bytes_per_s * cores);
+    double peak = octaves(a->peak_flop_per_s[LLMPERF_DTYPE_FP32],
+                          b->peak_flop_per_s[LLMPERF_DTYPE_FP32] * cores);
+    return PROCESSORS + (SAME_CORES - PROCESSORS) * exp(-(bandwidth + peak) / 2 / CORE_REACH);
+}
+
 double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
 {
     bool kin;
     if (is_processor(a) != is_processor(b))
         return 0;
     if (is_processor(a))
-        return strcmp(a->name, b->name) == 0 ? 1 : PROCESSORS;
+        return strcmp(a->name, b->name) == 0 ? 1 : processor_likeness(a, b);
     double distance = hw_distance(a, b, &kin);
     if (distance < 0)
         return strcasecmp(a->vendor, b->vendor) == 0 ? UNKNOWN : OTHER_VENDOR;

@@ -196,7 +196,7 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
         if (plain && !reads) {
             explain_add_step(e, "compute_s", "flop / (e_c P)", LLMPERF_UNIT_S, t->compute_s);
             explain_name_value(e, "compute_s", t->compute_s, LLMPERF_UNIT_S, "compute time");
-        } else if (op->flop > 0) {
+        } else if (op->flop > 0 && !plain) {
             llmperf_note(&e->x->notes, "the fit's compute time also depends on shape, format and "
                                        "clock: docs/calibration.md");
         }
