@@ -294,7 +294,7 @@ enum { GROUPS_MAX = 512 };
 
 static void grouping_free(grouping *g)
 {
-    for (int i = 0; i < g->count; i++)
+    for (int i = 0; g->group && i < g->count; i++)
         free(g->group[i].sample);
     free(g->group);
 }
