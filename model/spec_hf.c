@@ -537,15 +537,21 @@ static void hook_bloom(hf_reader *r)
 
 /* ---- mixture of experts ------------------------------------------------------------------------------- */
 
-/* Item i of a list of integers or booleans, one a layer; a shorter list is refused, once. */
+/* A list with an entry a layer that is shorter is refused, once: at the last layer. */
+static void check_length(hf_reader *r, const doc_node *list, int64_t i)
+{
+    size_t count = list && list->kind == DOC_SEQ ? list->count : 0;
+    if (list && i == r->layers - 1 && (int64_t)count < r->layers)
+        done(r, doc_fail(r->document, list, r->error,
+                         "%s has %zu entries; one for each of the %lld layers is allowed",
+                         list->key ? list->key : "the list", count, (long long)r->layers));
+}
+
+/* Item i of a list of integers or booleans, one a layer. */
 static int64_t list_item(hf_reader *r, doc_node *list, int64_t i, int64_t absent)
 {
     int64_t at = 0, value = absent;
-    if (i == r->layers - 1 && (list->kind != DOC_SEQ || (int64_t)list->count < r->layers))
-        done(r, doc_fail(r->document, list, r->error,
-                         "%s has %zu entries; one for each of the %lld layers is allowed",
-                         list->key ? list->key : "the list",
-                         list->kind == DOC_SEQ ? list->count : 0, (long long)r->layers));
+    check_length(r, list, i);
     for (doc_node *node = list->first; node; node = node->next, at++)
         if (at == i) {
             done(r, doc_int64(r->document, node, 0, (int64_t)1 << 40, &value, r->error));
@@ -590,6 +596,7 @@ static bool is_moe_layer(hf_reader *r, int64_t i)
     doc_node *types = find(r->map, "mlp_layer_types"), *freq = find(r->map, "moe_layer_freq");
     doc_node *layers = find(r->map, "moe_layers");
     const char *word = list_word(types, i);
+    check_length(r, types, i);
     if (word)
         return strcmp(word, "sparse") == 0;
     if (layers && layers->kind == DOC_SEQ)
@@ -693,7 +700,9 @@ static void read_mla(hf_reader *r)
 /* indexer_types: "full" layers choose, "shared" ones take the choice of the layer before. */
 static void plan_index_types(hf_reader *r, int64_t i, llmperf_layer *layer)
 {
-    const char *word = list_word(find(r->map, "indexer_types"), i);
+    doc_node *types = find(r->map, "indexer_types");
+    const char *word = list_word(types, i);
+    check_length(r, types, i);
     if (word && strcmp(word, "shared") == 0) {
         layer->index.shared = true;
         layer->index.heads = layer->index.dim = 0;
@@ -1041,10 +1050,11 @@ static void plan_nas(hf_reader *r, int64_t i, llmperf_layer *layer)
     int64_t at = 0;
     if (per_layer)
         layer->attention.kv_heads = list_item(r, per_layer, i, layer->attention.kv_heads);
+    check_length(r, blocks, i);
     for (doc_node *node = blocks ? blocks->first : NULL; node; node = node->next, at++)
         if (at == i)
             block = node;
-    if (!block && layer->mlp.ffn == 0)
+    if (!block && !blocks && layer->mlp.ffn == 0)
         done(r, doc_fail(r->document, r->map, r->error,
                          "block_configs has no entry for block %lld, "
                          "and the model no intermediate_size",

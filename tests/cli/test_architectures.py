@@ -470,6 +470,29 @@ def _():
         equal(report["memory"]["kv_bytes"], 1024 * kv * 2 * 128 * 2, f"tp {tp}")
 
 
+@case("a list with an entry a layer that is too short is refused, by its name and in one line")
+def _():
+    nas = {"model_type": "nemotron-nas", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 100,
+           "num_attention_heads": 4, "num_hidden_layers": 3, "torch_dtype": "bfloat16",
+           "block_configs": [{"attention": {"n_heads_in_group": 2}, "ffn": {"intermediate_size": 64}}] * 2}
+    cases = [(nas, "block_configs", 2, 3)]
+    for file, key in (("zai-org__GLM-5.2-FP8.json", "mlp_layer_types"),
+                      ("zai-org__GLM-5.2-FP8.json", "indexer_types"),
+                      ("XiaomiMiMo__MiMo-V2-Flash.json", "moe_layer_freq"),
+                      ("XiaomiMiMo__MiMo-V2-Flash.json", "hybrid_layer_pattern"),
+                      ("MiniMaxAI__MiniMax-M1-80k.json", "attn_type_list")):
+        config = json.loads((CONFIGS / "architectures" / file).read_text("utf-8"))
+        layers = len(config[key])
+        config[key] = config[key][:-2]
+        cases.append((config, key, layers - 2, layers))
+    for config, key, found, layers in cases:
+        with folder() as here:
+            (here / "config.json").write_text(json.dumps(config), encoding="utf-8")
+            line = run(["specs", "check", here / "config.json"], code=3).err
+            equal(line.count("\n"), 1, line)
+            contains(line, f"{key} has {found} entries; one for each of the {layers} layers is allowed")
+
+
 @case("composed models by hand: DeepSeek-V3, Kimi-K2, GLM-5, Mixtral 8x22B, Qwen3-235B")
 def _():
     def params(name):
