@@ -119,7 +119,7 @@ static double doubt_of(const llmperf_engine_part *part, bool other_load)
     return few + (other_load ? OTHER_LOAD : 0);
 }
 
-/* Index of the one most alike, -1 without any. */
+/* Index of the one most alike, of this load where there are any; -1 without any. */
 static int gather_lenders(const llmperf_engine_part *const *parts,
                           const llmperf_hw *const *parts_hw, int count, const llmperf_hw *hw,
                           bool serving, lenders *ret)
@@ -137,12 +137,13 @@ static int gather_lenders(const llmperf_engine_part *const *parts,
         }
     for (int i = 0; i < ret->count; i++) {
         const llmperf_hw *own = parts_hw[from[i]];
-        ret->doubt[i] = doubt_of(ret->part[i], !any_load && ret->part[i]->serving != serving);
+        bool counts = any_load || ret->part[i]->serving == serving;
+        ret->doubt[i] = doubt_of(ret->part[i], !counts);
         ret->to[i] = llmperf_engine_likeness(own, hw);
         for (int j = 0; j < ret->count; j++)
             ret->like[i][j] = i == j ? 1 : llmperf_engine_likeness(own, parts_hw[from[j]]);
-        if (ret->to[i] / (1 + ret->doubt[i]) > best) {
-            best = ret->to[i] / (1 + ret->doubt[i]);
+        if (counts && ret->to[i] > best) {
+            best = ret->to[i];
             nearest = from[i];
         }
     }
