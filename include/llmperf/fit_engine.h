@@ -43,7 +43,7 @@ typedef struct llmperf_engine_fit_options {
  * Fits every part that the static rows hold, weak ones towards like parts of the engine.
  *   minimises: log(measured / predicted) over whole requests, prefills and decode steps, with
  *              llmperf_time_op()'s gradient, robust against outliers, each parameter held to what is
- *              typical (first round) or to the mean of like parts (second) by a prior
+ *              typical (first round) or to the estimate from like parts (second) by a prior
  *   leaves out: rows faster than the roofline, more devices than one node's link joins, what
  *              llmperf_run_workload() does not take
  *   quality:   each model left out in turn gives the residuals; each part left out, `borrowed`
