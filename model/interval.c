@@ -116,8 +116,10 @@ static double fits_variance(const interval_sum *sum, const llmperf_calib *calib)
         const llmperf_calib_entry *entry = &calib->entry[e];
         const double *v = sum->vector[e];
         double parameters = 0;
+        if (sum->linear[e] == 0) /* times nothing here */
+            continue;
         for (int p = 0; p < LLMPERF_PARAM_COUNT; p++)
-            for (int q = 0; q < LLMPERF_PARAM_COUNT; q++)
+            for (int q = 0; v[p] != 0 && q < LLMPERF_PARAM_COUNT; q++)
                 parameters += v[p] * entry->covariance[p][q] * v[q];
         double rho = entry->correlation;
         double residual = entry->residual * entry->residual *
