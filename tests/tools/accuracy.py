@@ -84,7 +84,8 @@ def operators(llmperf, data):
              "Fitted on one half of the shapes (`ops/train`), scored on the other (`ops/dev`), each library,",
              "format and kind apart; operands that a cache held are left out on both sides. Mean, median, P90 and",
              "bias of |predicted / measured - 1| in %; `in 90 %` of the intervals; mean errors of the roofline and",
-             "of two constant efficiencies. Two stacks timing one part differ by 4 - 8 %.", ""]
+             "of two constant efficiencies. Two stacks timing one part differ by 4 - 8 %. Collectives of versions that",
+             "disagree: the newest, on its own rows (docs/calibration.md has the others).", ""]
     for part, word in PARTS:
         train, dev = ([p for pattern in (f"aic_gemm_{word}_*", f"aic_attn_*_{word}.csv*", "aic_comm.csv*",
                                          "aic_moe.csv*")
