@@ -22,7 +22,7 @@ static const struct {
     [LLMPERF_ENGINE_HEADS] = {"head_reads", 4, 0, {0, 1e3, true}},
     [LLMPERF_ENGINE_COMPUTE] = {"compute_efficiency", 0.6, 0.5, {0, 1.05, true}},
     [LLMPERF_ENGINE_STORED] = {"stored_efficiency", 0.6, 0, {0, 1, true}},
-    [LLMPERF_ENGINE_EXPERTS] = {"experts_efficiency", 0.6, 0, {0, 1, true}},
+    [LLMPERF_ENGINE_EXPERTS] = {"expert_rows", 16, 0, {0, 1e4, false}},
     [LLMPERF_ENGINE_ATTENTION] = {"attention_efficiency", 0.4, 0.15, {0, 1.05, true}},
     [LLMPERF_ENGINE_SCORE] = {"score_bytes", 1, 0, {0, 1e4, false}},
     [LLMPERF_ENGINE_LAYER] = {"layer_s", 25e-6, 0, {0, 10, false}},
@@ -199,7 +199,7 @@ static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmpe
         }
         e.param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_COMPUTE];
         if (key.experts)
-            e.param[LLMPERF_PARAM_COMPUTE] *= profile[LLMPERF_ENGINE_EXPERTS];
+            e.param[LLMPERF_PARAM_GROUP] = profile[LLMPERF_ENGINE_EXPERTS];
         e.param[LLMPERF_PARAM_UNPACK] = 1 / profile[LLMPERF_ENGINE_STORED] - 1;
         break;
     case LLMPERF_KIND_ATTENTION:
@@ -272,10 +272,7 @@ void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw
             d[decode ? LLMPERF_ENGINE_KV : LLMPERF_ENGINE_WEIGHT] = 1;
         break;
     case LLMPERF_PARAM_COMPUTE:
-        if (key->kind == LLMPERF_KIND_GEMM && key->experts) {
-            d[LLMPERF_ENGINE_COMPUTE] = profile[LLMPERF_ENGINE_EXPERTS];
-            d[LLMPERF_ENGINE_EXPERTS] = profile[LLMPERF_ENGINE_COMPUTE];
-        } else if (key->kind == LLMPERF_KIND_GEMM)
+        if (key->kind == LLMPERF_KIND_GEMM)
             d[LLMPERF_ENGINE_COMPUTE] = 1;
         else if (decode && entry->param[param] < 1.05)
             d[LLMPERF_ENGINE_HEADS] = entry->param[param] / profile[LLMPERF_ENGINE_HEADS];
@@ -286,6 +283,9 @@ void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw
         if (key->kind == LLMPERF_KIND_GEMM)
             d[LLMPERF_ENGINE_STORED] =
                 -1 / (profile[LLMPERF_ENGINE_STORED] * profile[LLMPERF_ENGINE_STORED]);
+        break;
+    case LLMPERF_PARAM_GROUP:
+        d[LLMPERF_ENGINE_EXPERTS] = key->kind == LLMPERF_KIND_GEMM && key->experts;
         break;
     case LLMPERF_PARAM_SCORE:
         if (key->kind == LLMPERF_KIND_ATTENTION && !decode) {

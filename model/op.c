@@ -105,6 +105,7 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "unsplit_rows",
     "group_reads",
     "idle_block_s",
+    "group_rows",
 };
 
 const char *llmperf_collective_name(llmperf_collective collective)

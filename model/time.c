@@ -543,7 +543,8 @@ static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
 /*
  * Compute time: flop / (e_c P), times what the shape costs, times what the clock loses.
  *   c = (flop + tile_rows tile_flop) / (e_c P)
- *       (1 + fill / depth) (1 + score / head) (1 + tile padding) (1 + unpack narrow) (1 + short ragged)
+ *       (1 + fill / depth) (1 + score / head) (1 + unpack narrow)
+ *       (1 + max(tile padding, short ragged) + group / m)
  *   compute = c (1 + settle c / (c + 1 ms))
  * Each factor is at least 1, and every product of one with flop does not fall when m, batch or
  * context grow. ret_dlog[i] (may be NULL) = d log(compute) / d parameter.
@@ -559,13 +560,19 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     double by_head = s->head > 0 ? 1 / s->head : 0;
     double fill = 1 + param[LLMPERF_PARAM_FILL] * by_depth;
     double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
-    double tile = 1 + param[LLMPERF_PARAM_TILE] * s->padding;
+    /* rows that are paid, per row; m times this does not fall when m grows */
+    double tile = param[LLMPERF_PARAM_TILE] * s->padding;
+    double ragged = 0, rows = 1 + tile, fours = 0, by_rows = 0;
+    if (op->kind == LLMPERF_KIND_GEMM && /* few kernels pay for these */
+        (param[LLMPERF_PARAM_ROWS] + param[LLMPERF_PARAM_GROUP] > 0 || ret_dlog)) {
+        fours = ragged_of(op->m);
+        by_rows = op->m > 0 ? 1 / op->m : 0;
+        ragged = param[LLMPERF_PARAM_ROWS] * fours;
+        rows = 1 + fmax(tile, ragged) + param[LLMPERF_PARAM_GROUP] * by_rows;
+    }
     double unpack = 1 + param[LLMPERF_PARAM_UNPACK] * s->narrow;
-    bool fours = op->kind == LLMPERF_KIND_GEMM && (param[LLMPERF_PARAM_ROWS] > 0 || ret_dlog);
-    double rows = fours ? ragged_of(op->m) : 0; /* few kernels pay for them */
-    double ragged = 1 + param[LLMPERF_PARAM_ROWS] * rows;
     double c = flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
-               score * tile * unpack * ragged;
+               score * unpack * rows;
     double settled = c / (c + SETTLING_S); /* 0 for a short kernel, 1 for a long one */
     double settle = 1 + param[LLMPERF_PARAM_SETTLE] * settled;
     if (ret_dlog) {
@@ -574,10 +581,11 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
         ret_dlog[LLMPERF_PARAM_COMPUTE] = -slope / param[LLMPERF_PARAM_COMPUTE];
         ret_dlog[LLMPERF_PARAM_FILL] = slope * by_depth / fill;
         ret_dlog[LLMPERF_PARAM_SCORE] = slope * by_head / score;
-        ret_dlog[LLMPERF_PARAM_TILE] = slope * s->padding / tile;
+        ret_dlog[LLMPERF_PARAM_TILE] = tile >= ragged ? slope * s->padding / rows : 0;
         ret_dlog[LLMPERF_PARAM_SETTLE] = settled / settle;
         ret_dlog[LLMPERF_PARAM_UNPACK] = slope * s->narrow / unpack;
-        ret_dlog[LLMPERF_PARAM_ROWS] = slope * rows / ragged;
+        ret_dlog[LLMPERF_PARAM_ROWS] = tile >= ragged ? 0 : slope * fours / rows;
+        ret_dlog[LLMPERF_PARAM_GROUP] = slope * by_rows / rows;
         ret_dlog[LLMPERF_PARAM_TILE_ROWS] = slope * s->tile_flop / flop / fill;
     }
     return c * settle;
@@ -809,7 +817,7 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_LIMIT] = {0, 1e15, false},     [LLMPERF_PARAM_SHARP] = {0, 15, false},
         [LLMPERF_PARAM_ROWS] = {0, 1, false},         [LLMPERF_PARAM_TILE_ROWS] = {0, 1e4, false},
         [LLMPERF_PARAM_UNSPLIT] = {0, 1e6, false},    [LLMPERF_PARAM_GROUP_READS] = {0, 1, false},
-        [LLMPERF_PARAM_IDLE_BLOCK] = {0, 1e3, false},
+        [LLMPERF_PARAM_IDLE_BLOCK] = {0, 1e3, false}, [LLMPERF_PARAM_GROUP] = {0, 1e6, false},
     };
     return RANGE[param];
 }

@@ -53,6 +53,7 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_UNSPLIT,     /* serial: rows of one unit's peak that the longest context takes */
     LLMPERF_PARAM_GROUP_READS, /* share of the KV reads beyond the L2 that every query head repeats */
     LLMPERF_PARAM_IDLE_BLOCK, /* added, seconds: blocks of 64 queries that a lone one leaves empty */
+    LLMPERF_PARAM_GROUP, /* compute x (1 + group / m), rows: what each product of a grouped one pays */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 
@@ -136,7 +137,7 @@ typedef enum llmperf_engine_param {
                                * caches at so many memory bandwidths */
     LLMPERF_ENGINE_COMPUTE,   /* of the peak, dense layers */
     LLMPERF_ENGINE_STORED,    /* of that, where weights are stored narrower than they compute */
-    LLMPERF_ENGINE_EXPERTS,   /* of that, in the grouped products of experts */
+    LLMPERF_ENGINE_EXPERTS,   /* rows that each expert's product costs beyond its own */
     LLMPERF_ENGINE_ATTENTION, /* of the peak, attention of prompts */
     LLMPERF_ENGINE_SCORE,     /* bytes of memory traffic per attention score of a prompt */
     LLMPERF_ENGINE_LAYER,     /* s per layer of a step */

@@ -397,6 +397,10 @@ static inline void refine_entry(rng *r, llmperf_op_kind kind, llmperf_calib_entr
         param[LLMPERF_PARAM_TILE] = rng_real(r, 0, 1);
     if (!attention && rng_chance(r, 0.4))
         param[LLMPERF_PARAM_TALL] = rng_real(r, 0, 1);
+    if (!attention && rng_chance(r, 0.3))
+        param[LLMPERF_PARAM_ROWS] = rng_real(r, 0, 1);
+    if (!attention && rng_chance(r, 0.3))
+        param[LLMPERF_PARAM_GROUP] = rng_log(r, 1, 300);
     if (attention && rng_chance(r, 0.4))
         param[LLMPERF_PARAM_QUERY_WORK] = rng_log(r, 1e-9, 1e-6);
     if (attention && rng_chance(r, 0.4))

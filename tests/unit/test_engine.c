@@ -57,7 +57,7 @@ static void known_part(void)
         [LLMPERF_ENGINE_WEIGHT] = 0.8,       [LLMPERF_ENGINE_KV] = 0.5,
         [LLMPERF_ENGINE_HEADS] = 4,          [LLMPERF_ENGINE_COMPUTE] = 0.5,
         [LLMPERF_ENGINE_STORED] = 0.25,      [LLMPERF_ENGINE_ATTENTION] = 0.4,
-        [LLMPERF_ENGINE_EXPERTS] = 0.5,      [LLMPERF_ENGINE_SCORE] = 2,
+        [LLMPERF_ENGINE_EXPERTS] = 10,       [LLMPERF_ENGINE_SCORE] = 2,
         [LLMPERF_ENGINE_LAYER] = 1e-4,       [LLMPERF_ENGINE_STEP] = 1e-3,
         [LLMPERF_ENGINE_SEQUENCE] = 1e-5,    [LLMPERF_ENGINE_HOP] = 2e-5,
         [LLMPERF_ENGINE_LINK] = 0.5,         [LLMPERF_ENGINE_REQUEST] = 5e-3,
@@ -132,9 +132,15 @@ Test(engine, experts_count_as_stored_narrow_by_what_they_stream)
     cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 11.6e-6, 1e-12);
     op.weight_bytes = op.bytes = 2e6; /* 4 bits: 6.4 us, 2.5 us */
     cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 8.9e-6, 1e-12);
-    /* as a grouped product they reach half of the peak that a dense layer does: 12.8 us, 2.5 us */
+    /* in a grouped product each expert's 10 rows cost as 20 do in a dense layer: 12.8 us, 2.5 us */
     op.id = LLMPERF_OP_MOE_GATE_UP;
     cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 15.3e-6, 1e-12);
+    /* 1000 rows as 1010: long prompts reach what dense layers do */
+    op.m = 1000;
+    op.flop *= 100;
+    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 646.4e-6 + 2.5e-6, 1e-12);
+    op.m = 10;
+    op.flop /= 100;
     op.id = LLMPERF_OP_MOE_SHARED_GATE_UP; /* a shared expert is a dense layer */
     cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 8.9e-6, 1e-12);
 }

@@ -296,11 +296,15 @@ static void check_growth(uint64_t first, bool calibrated)
         large = decode(&c);
         no_less(&x, "layers", &small, &large, true);
 
-        llmperf_total few = prefill(&x.c), many;
-        llmperf_prefill_total(&x.c, w->batch + rng_int(&r, 1, 2), &many);
-        no_less(&x, "prefill batch", &few, &many, true);
-        many = prefill(&c);
+        llmperf_total few = prefill(&x.c), many = prefill(&c);
         no_less(&x, "prefill layers", &few, &many, true);
+        /* measured kernels: where chunks end decides which sequences share a launch */
+        llmperf_case one_step = x.c;
+        if (calibrated)
+            one_step.workload.chunk = (int64_t)1 << 30;
+        few = prefill(&one_step);
+        llmperf_prefill_total(&one_step, w->batch + rng_int(&r, 1, 2), &many);
+        no_less(&x, "prefill batch", &few, &many, true);
 
         /* Longer prompts, in one step: a chunk boundary that moves is a real step. From 2 fresh
          * tokens on, as one fresh token runs on the decode kernel. */
