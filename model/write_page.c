@@ -465,9 +465,12 @@ static void predict_next(page *p, const llmperf_prediction *r, const llmperf_tex
         return;
     }
     page_paragraph(p, 0, "next:");
-    if (r->memory.max_batch > w->batch) {
-        snprintf(more, sizeof more, "-b %lld", (long long)r->memory.max_batch);
-        put_command(p, r, style, "predict", more, "all that memory holds");
+    bool by_target = w->tpot_s > 0 && r->max_batch_at_tpot < r->memory.max_batch;
+    int64_t most = by_target ? r->max_batch_at_tpot : r->memory.max_batch;
+    if (most > 0 && (by_target ? most != w->batch : most > w->batch)) {
+        snprintf(more, sizeof more, "-b %lld", (long long)most);
+        put_command(p, r, style, "predict", more,
+                    by_target ? "all that the TPOT target allows" : "all that memory holds");
     }
     if (llmperf_dtype_bits(w->kv_dtype) >= 16) {
         llmperf_workload changed = case_asked(r->c);

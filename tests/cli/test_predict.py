@@ -419,6 +419,20 @@ def _():
             run(f"{words} --tp {tp // 2}", code=8)
 
 
+@case("next: proposes no batch beyond the TPOT target")
+def _():
+    words = "predict llama-3.1-70b h100-sxm --tp 4 -b 64 -s 2048 -g 512 --engine vllm"
+    for target in ("15ms", "30ms", "1s"):
+        report = predict(f"{words} --tpot {target}")
+        most, memory = report["max_batch_at_tpot"], report["memory"]["max_batch"]
+        lines = [line for line in run(f"{words} --tpot {target}", code=0).out.splitlines()
+                 if re.search(r" -b \d+   # all that", line)]
+        told = [int(re.search(r"-b (\d+) ", line).group(1)) for line in lines]
+        equal(told, [most] if most > 0 else [], target)
+        if most > 0:
+            contains(lines[0], "memory holds" if most == memory else "the TPOT target allows")
+
+
 @case("next: tells the batch that an fp8 KV cache would hold")
 def _():
     for words in (PREDICT, "predict gpt-oss-20b h100-sxm", "predict kimi-k2.5 b200 --tp 8",
