@@ -556,8 +556,8 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     if (!(op->flop > 0))
         return 0;
     double flop = op->flop + param[LLMPERF_PARAM_TILE_ROWS] * s->tile_flop;
-    double by_depth = s->shallow * (op->flop / flop);
-    double by_head = s->head > 0 ? 1 / s->head : 0;
+    double by_depth = s->tile_flop > 0 ? s->shallow * (op->flop / flop) : s->shallow;
+    double by_head = s->head > 0 && (param[LLMPERF_PARAM_SCORE] > 0 || ret_dlog) ? 1 / s->head : 0;
     double fill = 1 + param[LLMPERF_PARAM_FILL] * by_depth;
     double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
     /* rows that are paid, per row; m times this does not fall when m grows */
@@ -643,8 +643,9 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     double tall = 1 + param[LLMPERF_PARAM_TALL] * shape.tall;
     double bytes = op->bytes + param[LLMPERF_PARAM_GROUP_READS] * shape.again_bytes;
     x[1] = bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
-    double k = op->k * (1.0 / 1024);
-    double k_shape = k / (1 + k / 3);
+    double depth = shape.depth * (1.0 / 1024);
+    double depth_shape = depth > 0 ? depth / (1 + depth / 3) : 0;
+    double k_shape = op->k > 0 ? depth_shape : 0; /* of a product, whose depth is k */
     x[2] = param[LLMPERF_PARAM_SERIAL] * k_shape + param[LLMPERF_PARAM_UNSPLIT] * shape.chain_s;
     bool is_mixed = op->regime == LLMPERF_REGIME_MIXED;
     double per_unit = hw->units > 0 && !is_mixed ? op->sequences / hw->units : 0;
@@ -652,8 +653,6 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     x[3] = param[LLMPERF_PARAM_WORK] * items + param[LLMPERF_PARAM_QUERY_WORK] * query_items;
     double head = shape.head * (1.0 / 128);
     double launch = (param[LLMPERF_PARAM_LAUNCH] + param[LLMPERF_PARAM_HEAD] * head) * op->launches;
-    double depth = shape.depth * (1.0 / 1024);
-    double depth_shape = depth / (1 + depth / 3);
     double pass = op->input_bytes / hw->mem_bytes_per_s;
     double added = param[LLMPERF_PARAM_LOOP] * depth_shape + param[LLMPERF_PARAM_PASSES] * pass +
                    param[LLMPERF_PARAM_QUERY_WORK] * shape.blocks +
