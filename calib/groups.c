@@ -288,6 +288,7 @@ typedef struct grouping {
     bool throttled, contended;
     double stream_bytes_per_s, stream_spread; /* streams_of() */
     repeats repeats;                          /* drift and pairs of all groups */
+    bool crowded;                             /* more than GROUPS_MAX of them */
 } grouping;
 
 enum { GROUPS_MAX = 512 };
@@ -334,8 +335,10 @@ static bool group_push(group *own, const llmperf_sample *s)
 static bool file_under(grouping *g, const llmperf_sample *s, llmperf_calib_key key)
 {
     group *own = group_for(g, s, key);
-    if (!own)
+    if (!own) {
+        g->crowded = true;
         return true;
+    }
     own->versions_differ |= s->version != own->version;
     if (is_windowed(s) && !g->options.windowed) {
         own->windowed++;
@@ -419,6 +422,13 @@ static llmperf_status make_groups(const llmperf_samples *samples, const llmperf_
     if (!good) {
         grouping_free(&g);
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    }
+    if (g.crowded) {
+        grouping_free(&g);
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "the samples need more than %d fits (library, kind, format, variant); "
+                            "at most as many are allowed: choose some by library, kind or format",
+                            GROUPS_MAX);
     }
     for (int i = 0; i < g.count; i++)
         drop_disturbed(&g.group[i]);

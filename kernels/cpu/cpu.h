@@ -170,7 +170,7 @@ typedef struct cpu_runtime {
     bool dnn_one_row, dnn_rows;  /* fp32: faster there than OpenBLAS */
     /* oneDNN's products of so few rows run as ones of this many, which take less time; [0] unused */
     int64_t dnn_rows_as[CPU_TYPES][CPU_FEW_ROWS + 1];
-    llmperf_notes notes;         /* what was tried and chosen */
+    llmperf_notes notes; /* what was tried and chosen */
 } cpu_runtime;
 
 typedef struct cpu_runtime_options {

@@ -928,6 +928,25 @@ Test(fit, an_unsteady_memory_widens_what_it_bounds)
     llmperf_samples_free(&m.samples);
 }
 
+/* Nothing is left out in silence. */
+Test(fit, more_fits_than_there_is_room_for_are_refused)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    maker m = make(t, 0.01, 0);
+    for (int i = 0; i < 513; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "lib-%d", i);
+        cr_assert(llmperf_samples_name(&m.samples, name, &m.library, NULL) == LLMPERF_OK);
+        put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, 1e7, 1e7),
+            LLMPERF_SAMPLE_ELEMENTWISE);
+    }
+    llmperf_fits fits = {0};
+    error = (llmperf_error){0};
+    cr_expect(llmperf_fit(&m.samples, &m.hw, NULL, &fits, &error) == LLMPERF_E_USAGE);
+    cr_expect(strstr(error.text, "more than 512 fits"), "%s", error.text);
+    llmperf_samples_free(&m.samples);
+}
+
 /* A fit of samples that have nothing in common is no fit. */
 Test(fit, samples_that_contradict_each_other_are_no_calibration)
 {
