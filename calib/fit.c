@@ -14,7 +14,8 @@
 #include "fit_internal.h"
 
 enum {
-    FREE_MAX = 12,
+    FREE_MAX = 16,
+    WHY_MAX = 160,
     ROUNDS = 5,      /* of reweighting */
     ITERATIONS = 40, /* of the trust region in a round */
     FOLD_ROUNDS = 2,
@@ -31,8 +32,10 @@ static const double LEAST_SHARE = 1e-3; /* of some operator's time, for a term t
 static const double LEAST_EFFICIENCY_SHARE = 0.05;   /* the same for what an efficiency scales */
 static const double LARGEST_LOG_ERROR = 0.7;         /* standard error of log(parameter) */
 static const double LARGEST_EFFICIENCY_ERROR = 0.35; /* of an efficiency, relative */
-static const double MUCH_BETTER = 0.7;               /* of two deviations */
-static const double STEEP = 40;                      /* p beyond this is the maximum of the terms */
+static const double MUCH_BETTER = 0.8;               /* of two costs */
+static const double COST_MOST = 1; /* of a residual: a factor of e says no more than one of 4 */
+static const double BETTER = 0.99; /* of two costs */
+static const double STEEP = 40;    /* p beyond this is the maximum of the terms */
 
 /* ---- the parameters of a kind ------------------------------------------------------------------------ */
 
@@ -49,6 +52,7 @@ typedef struct free_param {
     double start;
     double fallback; /* where the data cannot tell */
     bool refinement; /* beyond the plain form; given up first */
+    bool later;      /* comes in when the others are there, if it makes the fit better */
 } free_param;
 
 typedef struct param_set {
@@ -60,11 +64,44 @@ static void add(param_set *set, llmperf_param param, transform kind, double leas
                 double fallback, bool refinement)
 {
     double most = llmperf_param_limits(param).most;
-    set->p[set->count++] = (free_param){param, kind, least, most, start, fallback, refinement};
+    set->p[set->count++] =
+        (free_param){param, kind, least, most, start, fallback, refinement, false};
 }
 
 /* Efficiencies that published measurements find typical, docs/calibration.md. */
 static const double TYPICAL_COMPUTE = 0.8, TYPICAL_MEMORY = 0.85, TYPICAL_LINK = 0.8;
+
+/* What attention kernels do beyond the plain form. Items that walk their keys alone and a cache that is
+ * split over the units are two valleys: `form` 0 begins without the walk, 1 at one that takes all the
+ * time, 2 at a short one. */
+static void refine_attention(const fit_problem *problem, double t0, int form, param_set *set)
+{
+    const llmperf_calib_key *key = &problem->key;
+    bool units = problem->hw->units > 0, decode = key->regime == LLMPERF_REGIME_DECODE;
+    bool single =
+        key->heads == LLMPERF_HEADS_SINGLE; /* one query head per KV head: no other item */
+    if (units && !single)
+        add(set, LLMPERF_PARAM_QUERY_WORK, POSITIVE, 0, 1e-7, 0, true);
+    add(set, LLMPERF_PARAM_LOOP, POSITIVE, 0, 1e-6, 0, true);
+    if (problem->many_sizes)
+        add(set, LLMPERF_PARAM_HEAD, POSITIVE, 0, 0.2 * t0, 0, true);
+    if (!decode) {
+        add(set, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);
+        add(set, LLMPERF_PARAM_SCORE, POSITIVE, 0, 30, 0, true);
+        add(set, LLMPERF_PARAM_SETTLE, POSITIVE, 0, 0.1, 0, true);
+    }
+    if (units)
+        add(set, LLMPERF_PARAM_FIRST, POSITIVE, 0, 1e-6, 0, true);
+    add(set, LLMPERF_PARAM_SERIAL, POSITIVE, 0, form == 1 ? 2e-5 : 1e-6, 0, true);
+    set->p[set->count - 1].later = form == 0;
+    if (!decode)
+        return;
+    add(set, LLMPERF_PARAM_MERGE, POSITIVE, 0, 0.1 * t0, 0, true);
+    if (units && problem->many_sizes)
+        add(set, LLMPERF_PARAM_HEAD_WORK, POSITIVE, 0, 5e-7, 0, true);
+    if (!single)
+        add(set, LLMPERF_PARAM_REGROUP, POSITIVE, 0, 0.1 * t0, 0, true);
+}
 
 /* A prompt and decoding sequences in one launch: what it costs that no context is split. */
 static void add_mixed(param_set *set, bool has_units)
@@ -128,7 +165,7 @@ static param_set params_of_collective(const fit_problem *problem, double t0, int
 static param_set params_of(const fit_problem *problem, double least_time_s, int form)
 {
     const llmperf_calib_key *key = &problem->key;
-    bool refine = !problem->plain, loop = form == 1;
+    bool refine = !problem->plain;
     double t0 = 0.6 * least_time_s;
     param_set s = {0};
     switch (key->kind) {
@@ -160,7 +197,7 @@ static param_set params_of(const fit_problem *problem, double least_time_s, int 
     }
     if (key->kind == LLMPERF_KIND_GEMM) {
         add(&s, LLMPERF_PARAM_NORM, ABOVE, 1, 2, 2, false);
-        add(&s, loop ? LLMPERF_PARAM_LOOP : LLMPERF_PARAM_SERIAL, POSITIVE, 0, 2e-6, 0, true);
+        add(&s, form == 1 ? LLMPERF_PARAM_LOOP : LLMPERF_PARAM_SERIAL, POSITIVE, 0, 2e-6, 0, true);
         if (refine) {
             add(&s, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);
             add(&s, LLMPERF_PARAM_TILE, LOGISTIC, 0, 0.3, 0, true);
@@ -177,21 +214,9 @@ static param_set params_of(const fit_problem *problem, double least_time_s, int 
     }
     add(&s, LLMPERF_PARAM_NORM, ABOVE, 0.3, 1.3, 1.2, false);
     if (problem->hw->units > 0)
-        add(&s, LLMPERF_PARAM_WORK, POSITIVE, 0, 1e-6, 0, true);
-    bool single =
-        key->heads == LLMPERF_HEADS_SINGLE; /* one query head per KV head: no other item */
-    bool prefill = key->regime == LLMPERF_REGIME_PREFILL;
-    if (refine && problem->hw->units > 0 && !single && (prefill || key->heads))
-        add(&s, LLMPERF_PARAM_QUERY_WORK, POSITIVE, 0, 1e-7, 0, true);
-    if (refine) {
-        add(&s, LLMPERF_PARAM_LOOP, POSITIVE, 0, 1e-6, 0, true);
-        add(&s, LLMPERF_PARAM_HEAD, POSITIVE, 0, 0.2 * t0, 0, true);
-    }
-    if (refine && key->regime != LLMPERF_REGIME_DECODE) {
-        add(&s, LLMPERF_PARAM_FILL, POSITIVE, 0, 80, 0, true);
-        add(&s, LLMPERF_PARAM_SCORE, POSITIVE, 0, 30, 0, true);
-        add(&s, LLMPERF_PARAM_SETTLE, POSITIVE, 0, 0.1, 0, true);
-    }
+        add(&s, LLMPERF_PARAM_WORK, POSITIVE, 0, refine ? 3e-6 : 1e-6, 0, true);
+    if (refine)
+        refine_attention(problem, t0, form, &s);
     return s;
 }
 
@@ -312,7 +337,7 @@ typedef struct solver {
     gsl_vector *u;                         /* of the free parameters, transformed; size FREE_MAX */
     double *weight, *scratch;              /* count each */
     double deviation;                      /* robust, of the residuals */
-    double cost;                           /* mean of |residual|, the gross ones cut */
+    double cost;                           /* mean of |residual|, each at most COST_MOST */
     double covariance[FREE_MAX][FREE_MAX]; /* of u, deviation included */
     double share[FREE_MAX];                /* largest |d log t / d log parameter| */
 } solver;
@@ -334,7 +359,7 @@ static void reweigh(solver *s, const gsl_vector *f, const double *base)
     double sum = 0;
     for (size_t i = 0; i < s->count; i++) {
         double r = fabs(s->weight[i]), near = HUBER * s->deviation;
-        sum += fmin(r, GROSS * s->deviation);
+        sum += fmin(r, COST_MOST);
         s->weight[i] = base[i] * (r > GROSS * s->deviation ? 0 : r > near ? near / r : 1);
     }
     s->cost = sum / (double)s->count;
@@ -522,49 +547,115 @@ static void thin_out(solver *s, char *remarks)
                s->count);
 }
 
-/* A norm that the samples leave open was fixed at its usual value: at the maximum of the terms they
- * may agree much better, as where a roof is sharp. Both are fitted, the better one stays. */
-static bool try_maximum(solver *s, double usual, char *remarks)
+/* A norm that the samples leave open was fixed at its usual value. They may agree much better at the
+ * maximum of the terms, as where a roof is sharp, or at `found`, the value that it had. */
+static bool try_other_norms(solver *s, double usual, double found, char why[WHY_MAX])
 {
     double *norm = &s->calib->entry[0].param[LLMPERF_PARAM_NORM];
-    double deviation = s->deviation;
+    double cost = s->cost;
     *norm = INFINITY;
-    if (solve(s, 3) && s->deviation < MUCH_BETTER * deviation) {
-        remark(remarks, "norm fixed at max: fits better than %.3g", usual);
+    if (solve(s, 3) && s->cost < MUCH_BETTER * cost) {
+        snprintf(why, WHY_MAX, "norm fixed at max: fits better than %.3g", usual);
+        return true;
+    }
+    *norm = found;
+    if (found > usual && solve(s, 3) && s->cost < MUCH_BETTER * cost) {
+        snprintf(why, WHY_MAX, "norm held at %.3g: fits better than %.3g", found, usual);
         return true;
     }
     *norm = usual;
     return solve(s, 3);
 }
 
+/* Parameters that were taken out, and what to say of each. */
+typedef struct dropped {
+    int count;
+    free_param p[FREE_MAX];
+    char why[FREE_MAX][WHY_MAX];
+} dropped;
+
+static bool drop(solver *s, const doubt *d, dropped *out)
+{
+    free_param p = s->set.p[d->at];
+    const char *name = llmperf_param_name(p.param);
+    bool is_open = p.param == LLMPERF_PARAM_NORM && isfinite(d->value);
+    char *why = out->why[out->count];
+    if (p.refinement && !d->bound)
+        snprintf(why, WHY_MAX, "no %s", name);
+    else if (isinf(d->value))
+        snprintf(why, WHY_MAX, "%s fixed at max: %s", name, d->why);
+    else
+        snprintf(why, WHY_MAX, "%s fixed at %.3g: %s", name, d->value, d->why);
+    out->p[out->count++] = p;
+    double found = natural(&p, gsl_vector_get(s->u, (size_t)d->at), NULL);
+    fix(s, d);
+    return solve(s, 3) && (!is_open || try_other_norms(s, d->value, found, why));
+}
+
+/* Takes out what comes later. */
+static void put_off(solver *s, dropped *out)
+{
+    for (int i = s->set.count - 1; i >= 0; i--) {
+        free_param p = s->set.p[i];
+        if (!p.later)
+            continue;
+        doubt d = {.at = i, .value = p.fallback};
+        snprintf(out->why[out->count], WHY_MAX, "no %s", llmperf_param_name(p.param));
+        out->p[out->count++] = p;
+        fix(s, &d);
+    }
+}
+
+/* Takes one parameter back in; false: the fit is no better for it, and nothing has changed. */
+static bool take_back(solver *s, const free_param *p)
+{
+    solver was = *s;
+    double u[FREE_MAX];
+    llmperf_calib_entry entry = s->calib->entry[0];
+    for (size_t i = 0; i < FREE_MAX; i++)
+        u[i] = gsl_vector_get(s->u, i);
+    gsl_vector_set(s->u, (size_t)s->set.count, transformed(p, p->start));
+    s->set.p[s->set.count++] = *p;
+    if (solve(s, ROUNDS) && worst_of(s).at < 0 && s->cost < BETTER * was.cost)
+        return true;
+    *s = was;
+    s->calib->entry[0] = entry;
+    for (size_t i = 0; i < FREE_MAX; i++)
+        gsl_vector_set(s->u, i, u[i]);
+    return false;
+}
+
+/* What looked open while others were still far off may be plain to see now. */
+static void look_again(solver *s, dropped *out)
+{
+    for (int i = out->count - 1; i >= 0; i--) {
+        if (out->p[i].param == LLMPERF_PARAM_NORM || !take_back(s, &out->p[i]))
+            continue;
+        out->count--;
+        memmove(&out->p[i], &out->p[i + 1], (size_t)(out->count - i) * sizeof *out->p);
+        memmove(&out->why[i], &out->why[i + 1], (size_t)(out->count - i) * sizeof *out->why);
+    }
+}
+
 /* Fit, find a parameter that the data cannot tell, fix it, fit again. */
 static bool settle(solver *s, char *remarks, bool *ret_at_bound)
 {
+    dropped out = {0};
     *ret_at_bound = false;
     start(s);
     thin_out(s, remarks);
+    put_off(s, &out);
     if (s->set.count == 0 || !solve(s, ROUNDS))
         return false;
-    for (;;) {
-        doubt d = worst_of(s);
-        if (d.at < 0 || s->set.count == 1)
-            return true;
+    for (doubt d = worst_of(s); d.at >= 0 && s->set.count > 1; d = worst_of(s)) {
         *ret_at_bound |= d.bound;
-        const free_param *p = &s->set.p[d.at];
-        if (!p->refinement || d.bound) {
-            if (isinf(d.value))
-                remark(remarks, "%s fixed at max: %s", llmperf_param_name(p->param), d.why);
-            else
-                remark(remarks, "%s fixed at %.3g: %s", llmperf_param_name(p->param), d.value,
-                       d.why);
-        } else {
-            remark(remarks, "no %s", llmperf_param_name(p->param));
-        }
-        bool is_open = p->param == LLMPERF_PARAM_NORM && isfinite(d.value);
-        fix(s, &d); /* p is another now */
-        if (!solve(s, 3) || (is_open && !try_maximum(s, d.value, remarks)))
+        if (!drop(s, &d, &out))
             return false;
     }
+    look_again(s, &out);
+    for (int i = 0; i < out.count; i++)
+        remark(remarks, "%s", out.why[i]);
+    return true;
 }
 
 /* ---- which rows ----------------------------------------------------------------------------------------- */
@@ -692,7 +783,7 @@ static void put_result(const solver *s, llmperf_calib_entry *entry)
     entry->fitted = 0;
     for (int i = 0; i < s->set.count; i++) {
         natural(&s->set.p[i], gsl_vector_get(s->u, (size_t)i), &slope[i]);
-        entry->fitted |= 1u << s->set.p[i].param;
+        entry->fitted |= UINT64_C(1) << s->set.p[i].param;
     }
     for (int a = 0; a < s->set.count; a++)
         for (int b = 0; b < s->set.count; b++)
@@ -736,7 +827,7 @@ static double least_time(const fit_problem *problem)
     return exp(least);
 }
 
-/* How many forms are tried; the one that agrees best stays. */
+/* Beginnings that are tried, params_of(); the one that agrees best stays. */
 static int forms_of(const fit_problem *problem)
 {
     const llmperf_calib_key *key = &problem->key;
@@ -744,9 +835,17 @@ static int forms_of(const fit_problem *problem)
         return 1;
     if (key->kind == LLMPERF_KIND_COLLECTIVE)
         return (int)(sizeof LIMITS / sizeof *LIMITS);
-    return key->kind == LLMPERF_KIND_GEMM && !key->gemv && !key->experts && problem->count >= 150
-               ? 2
-               : 1;
+    if (key->kind == LLMPERF_KIND_ATTENTION)
+        return problem->count >= 50 && key->regime != LLMPERF_REGIME_MIXED ? 3 : 1;
+    bool gemm = key->kind == LLMPERF_KIND_GEMM && !key->gemv && !key->experts;
+    return gemm && problem->count >= 150 ? 2 : 1;
+}
+
+/* Of two fits that agree alike the one with all parameters inside their bounds is physics. */
+static bool is_better(const solver *a, bool a_at_bound, const solver *b, bool b_at_bound)
+{
+    static const double AT_BOUND = 1.05;
+    return a->cost * (a_at_bound ? AT_BOUND : 1) < b->cost * (b_at_bound ? AT_BOUND : 1);
 }
 
 static llmperf_status solve_all(const fit_problem *problem, llmperf_calib_entry *entry,
@@ -767,7 +866,8 @@ static llmperf_status solve_all(const fit_problem *problem, llmperf_calib_entry 
             break;
         }
         s.set = params_of(problem, least_time_s, form);
-        if (settle(&s, remarks, &at_bound) && (!found || s.cost < best.cost)) {
+        if (settle(&s, remarks, &at_bound) &&
+            (!found || is_better(&s, at_bound, &best, *ret_at_bound))) {
             solver_close(&best);
             best = s;
             found = true;

@@ -23,6 +23,7 @@ typedef struct fit_problem {
     int folds;
     bool plain;        /* no refinements */
     bool many_devices; /* a collective: more than one group size */
+    bool many_sizes;   /* attention: heads of more than one size */
     int points;
 } fit_problem;
 

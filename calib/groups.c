@@ -652,7 +652,7 @@ static void allow_for_other_runs(llmperf_calib_entry *entry, const repeats *own,
 {
     enum { LEAN = 3 };
     int fitted = 0;
-    for (uint32_t rest = entry->fitted; rest; rest &= rest - 1)
+    for (uint64_t rest = entry->fitted; rest; rest &= rest - 1)
         fitted++;
     double n = (double)entry->quality.samples, freedom = fmax(1, n - fitted);
     double residual = entry->residual * sqrt(n / freedom) * student_factor(freedom);
@@ -689,7 +689,7 @@ static void allow_for_memory(llmperf_calib_entry *entry, double spread)
 {
     const llmperf_param memory = LLMPERF_PARAM_MEMORY;
     double off = entry->param[memory] * spread;
-    if (entry->fitted & 1u << memory)
+    if (entry->fitted & UINT64_C(1) << memory)
         entry->covariance[memory][memory] += off * off;
 }
 
@@ -739,6 +739,11 @@ static bool has_heads(const llmperf_sample *s, int64_t heads)
     return llmperf_head_group_of(&s->op) == (llmperf_head_group)heads;
 }
 
+static bool has_size(const llmperf_sample *s, int64_t size)
+{
+    return llmperf_head_size_of(&s->op) == (llmperf_head_size)size;
+}
+
 static bool has_any(const llmperf_sample *s, int64_t which)
 {
     (void)which;
@@ -750,13 +755,31 @@ static bool has_version(const llmperf_sample *s, int64_t version)
     return s->version == version;
 }
 
-/* The samples of one class of query heads per KV head; false: out of memory. */
-static bool heads_of(const group *whole, llmperf_head_group heads, group *ret)
+/* By what the kernels of attention may differ: classes of query heads per KV head, of head sizes. */
+typedef enum head_class { BY_GROUP, BY_SIZE } head_class;
+
+/* The samples of one class; false: out of memory. */
+static bool class_of(const group *whole, head_class by, int value, group *ret)
 {
-    if (!part_of(whole, has_heads, heads, ret))
+    if (!part_of(whole, by == BY_GROUP ? has_heads : has_size, value, ret))
         return false;
-    ret->key.heads = (uint8_t)heads;
+    *(by == BY_GROUP ? &ret->key.heads : &ret->key.head_size) = (uint8_t)value;
     return true;
+}
+
+/* The samples of a key's classes; false: out of memory. */
+static bool classes_of(const group *whole, const llmperf_calib_key *key, group *ret)
+{
+    group by_group;
+    if (key->head_size == LLMPERF_HEAD_SIZE_ANY)
+        return class_of(whole, BY_GROUP, key->heads, ret);
+    if (key->heads == LLMPERF_HEADS_ANY)
+        return class_of(whole, BY_SIZE, key->head_size, ret);
+    if (!class_of(whole, BY_GROUP, key->heads, &by_group))
+        return false;
+    bool good = class_of(&by_group, BY_SIZE, key->head_size, ret);
+    free(by_group.sample);
+    return good;
 }
 
 /* The samples of one version of the library; false: out of memory. */
@@ -793,6 +816,7 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
                            .family = family,
                            .fold = (int)(family % (uint64_t)most)};
         problem.many_devices |= row[i].op.devices != row[0].op.devices;
+        problem.many_sizes |= row[i].op.head_dim != row[0].op.head_dim;
     }
     problem.folds = fold_count(row, own->count, most) > 1 ? most : 0;
     one->status = fit_solve(&problem, &one->entry, &one->at_bound, &why);
@@ -843,21 +867,22 @@ static llmperf_status fit_one(const grouping *g, const group *own, llmperf_fit_o
 }
 
 /*
- * Decode attention of a library may be several kernels, by query heads per KV head. Where fits of
- * the classes apart leave a tenth less error on shapes that they have not seen, they take the place
- * of the one fit; `one` is that one, then the first of *ret_count.
+ * Attention of a library may be several kernels, by query heads per KV head and by head size. Where
+ * fits of the classes apart leave a tenth less error on shapes that they have not seen, they take the
+ * place of the one fit; `one` is that one, then the first of *ret_count.
  */
-static llmperf_status split_heads(const grouping *g, const group *own, llmperf_fit_one *one,
-                                  int *ret_count, llmperf_error *error)
+static llmperf_status split_by(const grouping *g, const group *own, head_class by,
+                               llmperf_fit_one *one, int *ret_count, llmperf_error *error)
 {
-    llmperf_fit_one part[LLMPERF_HEADS_COUNT];
+    enum { CLASSES = 4 };
+    llmperf_fit_one part[CLASSES];
     int parts = 0;
     double apart = 0;
     int64_t covered = 0;
     llmperf_status status = LLMPERF_OK;
-    for (int heads = LLMPERF_HEADS_SINGLE; heads < LLMPERF_HEADS_COUNT; heads++) {
+    for (int value = 1; value < CLASSES; value++) {
         group some;
-        if (!heads_of(own, (llmperf_head_group)heads, &some))
+        if (!class_of(own, by, value, &some))
             return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         if (some.count >= CLASS_LEAST && status == LLMPERF_OK) {
             status = fit_one(g, &some, &part[parts], error);
@@ -875,6 +900,34 @@ static llmperf_status split_heads(const grouping *g, const group *own, llmperf_f
         part[0].entry.quality.refused = own->refused + own->windowed;
         memcpy(one, part, (size_t)parts * sizeof *part);
         *ret_count = parts;
+    }
+    return status;
+}
+
+/* By groups of heads first (decode alone: a prompt's kernels have enough rows of any), then each of
+ * these by head size. */
+static llmperf_status split_heads(const grouping *g, const group *own, llmperf_fit_one *one,
+                                  int *ret_count, llmperf_error *error)
+{
+    llmperf_fit_one all[LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT];
+    int groups = 1, made = 0;
+    llmperf_status status = LLMPERF_OK;
+    if (own->key.regime == LLMPERF_REGIME_DECODE)
+        status = split_by(g, own, BY_GROUP, one, &groups, error);
+    for (int i = 0; status == LLMPERF_OK && i < groups; i++) {
+        group some = *own;
+        int sizes = 1;
+        if (groups > 1 && !class_of(own, BY_GROUP, one[i].entry.key.heads, &some))
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        all[made] = one[i];
+        status = split_by(g, &some, BY_SIZE, &all[made], &sizes, error);
+        made += sizes;
+        if (groups > 1)
+            free(some.sample);
+    }
+    if (status == LLMPERF_OK) {
+        memcpy(one, all, (size_t)made * sizeof *all);
+        *ret_count = made;
     }
     return status;
 }
@@ -989,7 +1042,8 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
     if (status != LLMPERF_OK)
         return status;
     /* room for a fit of each class of heads */
-    fits.fit = calloc((size_t)g.count * LLMPERF_HEADS_COUNT + 1, sizeof *fits.fit);
+    const size_t most = LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT;
+    fits.fit = calloc((size_t)g.count * most + 1, sizeof *fits.fit);
     if (!fits.fit)
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (status == LLMPERF_OK && g.count == 0) {
@@ -1015,7 +1069,8 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
             continue; /* the fit of that size says it all */
         status = fit_one(&g, own, one, error);
         if (status == LLMPERF_OK && one->status == LLMPERF_OK && !g.options.plain &&
-            own->key.kind == LLMPERF_KIND_ATTENTION && own->key.regime == LLMPERF_REGIME_DECODE)
+            own->key.kind == LLMPERF_KIND_ATTENTION &&
+            (own->key.regime == LLMPERF_REGIME_PREFILL || own->key.regime == LLMPERF_REGIME_DECODE))
             status = split_heads(&g, own, one, &made, error);
         if (status == LLMPERF_OK && one->status == LLMPERF_OK && own->versions_differ &&
             own->key.kind == LLMPERF_KIND_COLLECTIVE)
@@ -1049,6 +1104,8 @@ static bool is_joined(const llmperf_fits *fits, const llmperf_fit_one *one)
         llmperf_calib_key key = fits->fit[i].entry.key;
         bool end = key.regime == LLMPERF_REGIME_PREFILL || key.regime == LLMPERF_REGIME_DECODE;
         key.regime = LLMPERF_REGIME_EXTEND;
+        key.heads = LLMPERF_HEADS_ANY; /* fits of all classes together time any of them */
+        key.head_size = LLMPERF_HEAD_SIZE_ANY;
         if (end && fits->fit[i].status == LLMPERF_OK &&
             llmperf_calib_same_key(&key, &one->entry.key))
             return true;
@@ -1096,9 +1153,9 @@ static bool rows_for(const grouping *g, const group *whole, const llmperf_calib_
                      group *ret)
 {
     group some;
-    if (entry->key.heads == LLMPERF_HEADS_ANY
-            ? !part_of(whole, has_any, 0, &some)
-            : !heads_of(whole, (llmperf_head_group)entry->key.heads, &some))
+    bool all =
+        entry->key.heads == LLMPERF_HEADS_ANY && entry->key.head_size == LLMPERF_HEAD_SIZE_ANY;
+    if (all ? !part_of(whole, has_any, 0, &some) : !classes_of(whole, &entry->key, &some))
         return false;
     *ret = some;
     for (int64_t i = 0; i < some.count && entry->version[0]; i++) {
@@ -1124,6 +1181,7 @@ bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
         llmperf_calib_key key = entry->key;
         group own;
         key.heads = LLMPERF_HEADS_ANY;
+        key.head_size = LLMPERF_HEAD_SIZE_ANY;
         if (!llmperf_calib_same_key(&g.group[i].key, &key) ||
             strcmp(g.group[i].library, entry->library) != 0)
             continue;

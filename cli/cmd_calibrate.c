@@ -684,7 +684,7 @@ static void print_fits(const llmperf_fits *fits)
         }
         time_text(param[LLMPERF_PARAM_LAUNCH], launch, sizeof launch);
         printf("  %-26s ", name);
-        if (f->entry.fitted & 1u << LLMPERF_PARAM_COMPUTE)
+        if (f->entry.fitted & UINT64_C(1) << LLMPERF_PARAM_COMPUTE)
             printf("%3.0f %% of peak, ", 100 * param[LLMPERF_PARAM_COMPUTE]);
         printf("%3.0f %% of bandwidth, t0 %s; mean error %.1f %% of %lld samples\n",
                100 * param[LLMPERF_PARAM_MEMORY], launch, 100 * f->entry.quality.mean_frac,

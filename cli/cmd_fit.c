@@ -113,7 +113,7 @@ static void print_quality(const char *what, const llmperf_calib_quality *q, doub
 static void print_parameters(const llmperf_calib_entry *e)
 {
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
-        if (!(e->fitted & 1u << i))
+        if (!(e->fitted & UINT64_C(1) << i))
             continue;
         printf("    %-20s %12.5g +- %.2g\n", llmperf_param_name((llmperf_param)i), e->param[i],
                sqrt(e->covariance[i][i]));

@@ -278,6 +278,7 @@ void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, c
 static llmperf_calib_key what_of(llmperf_calib_key key)
 {
     key.heads = LLMPERF_HEADS_ANY;
+    key.head_size = LLMPERF_HEAD_SIZE_ANY;
     key.devices = 0;
     return key;
 }

@@ -160,7 +160,7 @@ static void set_errors(llmperf_calib_entry *e, const llmperf_engine_part *part,
                 for (int l = 0; l < LLMPERF_ENGINE_PARAM_COUNT; l++)
                     e->covariance[p][q] += d[i][k] * part->covariance[k][l] * d[j][l];
             if (p == q && e->covariance[p][p] > 0)
-                e->fitted |= 1u << p;
+                e->fitted |= UINT64_C(1) << p;
         }
 }
 

@@ -106,6 +106,10 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "group_reads",
     "idle_block_s",
     "group_rows",
+    "head_item_s",
+    "first_items_s",
+    "merge_s",
+    "regroup_s",
 };
 
 const char *llmperf_collective_name(llmperf_collective collective)

@@ -18,12 +18,13 @@ static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device
 static const char *const CONDITION_KEYS[] = {"clock_hz",  "power_w",   "stream_bytes_per_s",
                                              "throttled", "contended", NULL};
 static const char *const FIT_KEYS[] = {
-    "kind",       "regime",  "dtype",          "stored",     "gemv",     "experts",
-    "block",      "heads",   "collective",     "devices",    "library",  "version",
-    "parameters", "fitted",  "standard_error", "covariance", "residual", "correlation",
-    "remarks",    "quality", "range",          NULL};
+    "kind",        "regime",     "dtype",     "stored",         "gemv",       "experts",
+    "block",       "heads",      "head_size", "collective",     "devices",    "library",
+    "version",     "parameters", "fitted",    "standard_error", "covariance", "residual",
+    "correlation", "remarks",    "quality",   "range",          NULL};
 static const char *const RANGE_KEYS[] = {"flop", "bytes", "time_s", NULL};
 static const char *const HEADS[] = {"", "single", "grouped", "wide", NULL};
+static const char *const HEAD_SIZES[] = {"", "to_64", "to_128", "larger", NULL};
 
 /* Fields of `quality`. */
 static const struct {
@@ -95,6 +96,10 @@ static const char *heads_word(int i)
 {
     return HEADS[i];
 }
+static const char *head_size_word(int i)
+{
+    return HEAD_SIZES[i];
+}
 static const char *dtype_word(int i)
 {
     return i > 0 ? llmperf_dtype_name((llmperf_dtype)i) : NULL;
@@ -130,6 +135,7 @@ static void read_key(doc_reader *r, doc_node *map, llmperf_calib_key *key)
     reader_bool(r, map, "block", &block);
     key->block = block;
     read_key_word(r, map, "heads", heads_word, LLMPERF_HEADS_COUNT, &key->heads);
+    read_key_word(r, map, "head_size", head_size_word, LLMPERF_HEAD_SIZE_COUNT, &key->head_size);
     reader_count(r, map, "devices", &key->devices);
 }
 
@@ -171,7 +177,7 @@ static int read_fitted(doc_reader *r, doc_node *list, llmperf_calib_entry *e,
         int param = read_word(r, node, param_word, LLMPERF_PARAM_COUNT);
         if (param < 0)
             continue;
-        if (e->fitted & 1u << param) {
+        if (e->fitted & UINT64_C(1) << param) {
             reader_done(r, doc_fail(r->document, node, r->error,
                                     "%s stands here twice; once is allowed", param_word(param)));
             continue;
@@ -181,7 +187,7 @@ static int read_fitted(doc_reader *r, doc_node *list, llmperf_calib_entry *e,
                                     "%s is max; only a number can be fitted", param_word(param)));
             continue;
         }
-        e->fitted |= 1u << param;
+        e->fitted |= UINT64_C(1) << param;
         order[count++] = param;
     }
     return count;
@@ -241,7 +247,7 @@ static void check_standard_error(doc_reader *r, doc_node *map, const llmperf_cal
         llmperf_param param = llmperf_param_parse(node->key);
         double value = 0;
         node->used = true;
-        if (param == LLMPERF_PARAM_COUNT || !(e->fitted & 1u << param)) {
+        if (param == LLMPERF_PARAM_COUNT || !(e->fitted & UINT64_C(1) << param)) {
             reader_done(
                 r, doc_fail_at_key(r->document, node, r->error,
                                    "'%s' is no fitted parameter; those of 'fitted' are allowed",

@@ -4,13 +4,14 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
 enum {
     TERMS = 4,      /* compute, memory, serial, work */
-    WAIT_COUNT = 4, /* of an extend operator, see WAITS */
+    WAIT_COUNT = 5, /* of an extend operator, see WAITS */
 };
 
 static const llmperf_calib_entry IDEAL = {
@@ -110,6 +111,15 @@ llmperf_head_group llmperf_head_group_of(const llmperf_op *op)
                        : LLMPERF_HEADS_SINGLE;
 }
 
+llmperf_head_size llmperf_head_size_of(const llmperf_op *op)
+{
+    double channels = (op->head_dim + op->value_dim) / 2;
+    return channels <= 0     ? LLMPERF_HEAD_SIZE_ANY
+           : channels <= 64  ? LLMPERF_HEAD_SIZE_64
+           : channels <= 128 ? LLMPERF_HEAD_SIZE_128
+                             : LLMPERF_HEAD_SIZE_256;
+}
+
 /* 8-bit weights with fp32 scales per block, of 128 x 128 down to 1 x 128: told by the bytes. */
 static bool has_block_scales(const llmperf_op *op)
 {
@@ -171,7 +181,12 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
     double own_heads = key->heads == LLMPERF_HEADS_ANY           ? PLAIN
                        : key->heads == llmperf_head_group_of(op) ? 1
                                                                  : 0; /* borrowed */
-    return 4 * key->experts + (key->stored ? 2 : 0) + key->block + own_heads;
+    double own_size = PLAIN / 2; /* less than the group of heads; borrowed: the nearest */
+    if (key->head_size != LLMPERF_HEAD_SIZE_ANY) {
+        int apart = abs((int)key->head_size - (int)llmperf_head_size_of(op));
+        own_size = apart == 0 ? PLAIN * 0.9 : 0.1 / apart;
+    }
+    return 4 * key->experts + (key->stored ? 2 : 0) + key->block + own_heads + own_size;
 }
 
 /* The entry of one dtype of arithmetic, or CALIB_NO_ENTRY. */
@@ -180,7 +195,7 @@ static uint8_t find_dtype(const llmperf_calib *calib, const llmperf_op *op, llmp
 {
     uint8_t found = calib->index[op->kind][regime][dtype];
     bool is_plain = found != LLMPERF_CALIB_NO_ENTRY && op->kind != LLMPERF_KIND_COLLECTIVE;
-    double best = is_plain ? PLAIN : -1;
+    double best = is_plain ? PLAIN + PLAIN / 2 : -1;
     for (int i = 0; calib->variants > 0 && i < calib->entry_count; i++) {
         const llmperf_calib_key *key = &calib->entry[i].key;
         if (i == found || key->kind != op->kind || key->regime != regime || key->dtype != dtype)
@@ -338,122 +353,6 @@ static double time_collective(const llmperf_op *op, const llmperf_hw *hw,
     return t->time_s;
 }
 
-/*
- * Parameters of an extend operator, joined from the prefill and the decode fit.
- *   lambda: share of prefill in compute, its factors and the norm: all but one query's pass over the
- *           cache. 1 at past = 0, 0 at query = 1, within 1/query of 1 for a chunk.
- *   mu:     share of decode in memory: the cached keys' K and V. 0 at past = 0, 1 at query = 1.
- * Shares are of work, which two efficiencies get through one after the other: 1/e is joined. What
- * does not depend on the work (launch, loops, work items) does not shrink because another kernel
- * takes a share: the longer one counts.
- */
-typedef struct extend_join {
-    double lambda, mu;
-    const double *prefill, *decode;
-    bool of_decode[WAIT_COUNT]; /* which kernel's WAITS count */
-} extend_join;
-
-/* What two efficiencies come to that get through shares of one work. */
-static double in_turn(double a, double b, double share_b)
-{
-    if (a == b || share_b == 0) /* the ends to the last digit */
-        return a;
-    return share_b == 1 ? b : 1 / ((1 - share_b) / a + share_b / b);
-}
-
-/* Terms that do not depend on the work, each with what belongs to it: of one kernel or the other. */
-static const llmperf_param WAITS[][2] = {
-    {LLMPERF_PARAM_LAUNCH, LLMPERF_PARAM_HEAD},
-    {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUERY_WORK},
-    {LLMPERF_PARAM_LOOP, LLMPERF_PARAM_LOOP},
-    {LLMPERF_PARAM_PASSES, LLMPERF_PARAM_PASSES},
-};
-
-static void choose_waits(const llmperf_op *op, extend_join *j)
-{
-    const double weight[WAIT_COUNT][2] = {
-        {1, (op->head_dim + op->value_dim) / 256}, {op->kv_heads, op->heads}, {1, 0}, {1, 0}};
-    for (int i = 0; i < WAIT_COUNT; i++) {
-        double more = 0; /* of decode */
-        for (int k = 0; k < 2; k++)
-            more += weight[i][k] * (j->decode[WAITS[i][k]] - j->prefill[WAITS[i][k]]);
-        j->of_decode[i] = j->mu == 1 || (j->mu > 0 && more > 0);
-    }
-}
-
-/* Scans have no pairs: theirs go by tokens. */
-static void set_shares(const llmperf_op *op, extend_join *j)
-{
-    double q = op->query_tokens, past = op->past_tokens;
-    j->mu = past > 0 ? past / (past + q - 1) : 0;
-    j->lambda = 1 - j->mu / q;
-    double flop_of_pair = 2 * op->sequences * op->heads * (op->head_dim + op->value_dim);
-    double cached = op->kv_read_bytes - op->kv_write_bytes;
-    if (q <= 1 || past <= 0 || !(flop_of_pair > 0) || !(op->flop > 0) || !(cached > 0))
-        return;
-    double pairs = op->flop / flop_of_pair;
-    double keys = op->kv_write_bytes > 0 ? q * cached / op->kv_write_bytes : past;
-    j->mu = fmin(cached / op->bytes, 1);
-    j->lambda = 1 - fmin(keys / pairs, 1);
-}
-
-static void join(const llmperf_op *op, extend_join *j, double *ret_param)
-{
-    set_shares(op, j);
-    choose_waits(op, j);
-    const double *pre = j->prefill, *dec = j->decode;
-    memset(ret_param, 0, sizeof(double) * LLMPERF_PARAM_COUNT);
-    for (int i = LLMPERF_PARAM_FILL; i < LLMPERF_PARAM_COUNT; i++)
-        ret_param[i] = (1 - j->lambda) * dec[i] + j->lambda * pre[i];
-    ret_param[LLMPERF_PARAM_COMPUTE] =
-        in_turn(dec[LLMPERF_PARAM_COMPUTE], pre[LLMPERF_PARAM_COMPUTE], j->lambda);
-    ret_param[LLMPERF_PARAM_MEMORY] =
-        in_turn(pre[LLMPERF_PARAM_MEMORY], dec[LLMPERF_PARAM_MEMORY], j->mu);
-    for (int i = 0; i < WAIT_COUNT; i++)
-        for (int k = 0; k < 2; k++)
-            ret_param[WAITS[i][k]] = (j->of_decode[i] ? dec : pre)[WAITS[i][k]];
-    /* 1/p is blended: it runs from 0 (max) to 1 (sum) and more, without a pole */
-    double inverse =
-        (1 - j->lambda) / dec[LLMPERF_PARAM_NORM] + j->lambda / pre[LLMPERF_PARAM_NORM];
-    ret_param[LLMPERF_PARAM_NORM] = j->lambda == 1   ? pre[LLMPERF_PARAM_NORM]
-                                    : j->lambda == 0 ? dec[LLMPERF_PARAM_NORM]
-                                    : inverse > 0    ? 1 / inverse
-                                                     : INFINITY;
-}
-
-/* d log e / d own e, of an efficiency that was joined in turn. */
-static double by_own(double joined, double own, double share)
-{
-    return joined / own * share / own;
-}
-
-/* From the gradient by the joined parameters to those of the two entries. */
-static void split_gradient(const extend_join *j, const double *param, const double *dlog,
-                           llmperf_gradient *g)
-{
-    const double *source[2] = {j->prefill, j->decode};
-    for (int i = 0; i < 2; i++) {
-        double by_lambda = i == 0 ? j->lambda : 1 - j->lambda;
-        double by_mu = i == 0 ? 1 - j->mu : j->mu;
-        const double *own = source[i];
-        double *d = g->dlog[i];
-        for (int k = LLMPERF_PARAM_FILL; k < LLMPERF_PARAM_COUNT; k++)
-            d[k] = dlog[k] * by_lambda;
-        for (int e = 0; e < 2; e++) {
-            static const llmperf_param EFFICIENCIES[] = {LLMPERF_PARAM_COMPUTE,
-                                                         LLMPERF_PARAM_MEMORY};
-            llmperf_param k = EFFICIENCIES[e];
-            d[k] = dlog[k] * param[k] * by_own(param[k], own[k], e == 0 ? by_lambda : by_mu);
-        }
-        for (int w = 0; w < WAIT_COUNT; w++)
-            for (int k = 0; k < 2; k++)
-                d[WAITS[w][k]] = j->of_decode[w] == (i == 1) ? dlog[WAITS[w][k]] : 0;
-        double p = param[LLMPERF_PARAM_NORM], q = own[LLMPERF_PARAM_NORM];
-        if (!isinf(p) && !isinf(q))
-            d[LLMPERF_PARAM_NORM] = dlog[LLMPERF_PARAM_NORM] * by_lambda * (p * p) / (q * q);
-    }
-}
-
 /* ---- the refinements of the form ------------------------------------------------------------------ */
 
 /* Shape figures of an operator that the refinements need. */
@@ -465,6 +364,10 @@ typedef struct op_shape {
     double padding; /* rows that fill m up to whole tiles / m */
     double tall;    /* 1 for a GEMM of more than 16 rows, the least that a tile holds */
     double narrow;  /* 1 = weights are stored in fewer bits than the product computes in */
+    double loop;    /* depth in units of 1024, saturating at 3 of them */
+    double serial;  /* the same for a GEMM; for attention without end: one item walks its keys */
+    double merged;  /* 1 for attention over more than 128 keys, which kernels split and merge */
+    double regroup; /* 1 for several sequences with several groups of query heads */
     /* of a mixed launch, else 0: */
     double tile_flop;   /* of one row more in the tile of every sequence */
     double again_bytes; /* that the query heads of a group read once more each, beyond the L2 */
@@ -533,10 +436,15 @@ static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
         double per_key = 2 * op->heads * channels * tokens;
         s.head = channels / 2;
         s.depth = per_key > 0 ? op->flop / per_key : 0;
+        s.merged = s.depth > 128 ? 1 : 0;
+        s.regroup = op->sequences > 1 && op->kv_heads > 1 && op->heads > op->kv_heads ? 1 : 0;
     }
     s.shallow = s.depth > 0 ? 1 / s.depth : 0;
     if (op->regime == LLMPERF_REGIME_MIXED)
         shape_mixed(op, hw, &s);
+    double depth = s.depth * (1.0 / 1024);
+    s.loop = depth > 0 ? depth / (1 + depth / 3) : 0;
+    s.serial = op->kind == LLMPERF_KIND_ATTENTION ? depth : s.loop;
     return s;
 }
 
@@ -591,6 +499,176 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     return c * settle;
 }
 
+/* The parameters of work_time(). */
+static const llmperf_param ITEM_TERMS[] = {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUERY_WORK,
+                                           LLMPERF_PARAM_HEAD_WORK, LLMPERF_PARAM_FIRST};
+
+/*
+ * Work items that the units take in turn, over what a launch of one wave holds of them already:
+ *   items = ((c_w + c_h head / 128) n_kv + c_q n) b / units
+ *   work  = (items^4 + first^4)^(1/4) - first
+ * which is items where first is 0, about 0 up to it, and items - first far beyond.
+ * ret_slope[p] (may be NULL) = d work / d p for p of ITEM_TERMS.
+ */
+static double work_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
+                        const op_shape *s, double *ret_slope)
+{
+    if (ret_slope)
+        for (size_t i = 0; i < sizeof ITEM_TERMS / sizeof *ITEM_TERMS; i++)
+            ret_slope[ITEM_TERMS[i]] = 0;
+    if (op->sequences <= 0 || hw->units <= 0 || op->regime == LLMPERF_REGIME_MIXED)
+        return 0;
+    double per_unit = op->sequences / hw->units;
+    double own = per_unit * op->kv_heads, query = per_unit * op->heads;
+    double wide = own * s->head * (1.0 / 128);
+    double items = param[LLMPERF_PARAM_WORK] * own + param[LLMPERF_PARAM_HEAD_WORK] * wide +
+                   param[LLMPERF_PARAM_QUERY_WORK] * query;
+    double first = param[LLMPERF_PARAM_FIRST];
+    double beyond = items, by_items = 1, by_first = -1; /* where first is 0 */
+    if (items < first) { /* u - 1 = r^4 / ((u^2 + 1) (u + 1)), without taking near numbers apart */
+        double r = items / first, r4 = r * r * r * r, u2 = sqrt(1 + r4), u = sqrt(u2);
+        double more = r4 / ((u2 + 1) * (u + 1));
+        beyond = first * more;
+        by_items = r * r * r / (u2 * u);
+        by_first = -more * (u2 + u + 1) / (u2 * u);
+    } else if (first > 0) {
+        double r = first / items, u2 = sqrt(1 + r * r * r * r), u = sqrt(u2);
+        beyond = items * u - first;
+        by_items = 1 / (u2 * u);
+        by_first = r * r * r / (u2 * u) - 1;
+    }
+    if (ret_slope) {
+        ret_slope[LLMPERF_PARAM_WORK] = by_items * own;
+        ret_slope[LLMPERF_PARAM_HEAD_WORK] = by_items * wide;
+        ret_slope[LLMPERF_PARAM_QUERY_WORK] = by_items * query;
+        ret_slope[LLMPERF_PARAM_FIRST] = items > 0 ? by_first : 0;
+    }
+    return beyond;
+}
+
+/*
+ * Parameters of an extend operator, joined from the prefill and the decode fit.
+ *   lambda: share of prefill in compute, its factors and the norm: all but one query's pass over the
+ *           cache. 1 at past = 0, 0 at query = 1, within 1/query of 1 for a chunk.
+ *   mu:     share of decode in memory: the cached keys' K and V. 0 at past = 0, 1 at query = 1.
+ * Shares are of work, which two efficiencies get through one after the other: 1/e is joined. What
+ * does not depend on the work (launch, loops, work items) does not shrink because another kernel
+ * takes a share: the longer one counts.
+ */
+typedef struct extend_join {
+    double lambda, mu;
+    const double *prefill, *decode;
+    bool of_decode[WAIT_COUNT]; /* which kernel's WAITS count */
+} extend_join;
+
+/* What two efficiencies come to that get through shares of one work. */
+static double in_turn(double a, double b, double share_b)
+{
+    if (a == b || share_b == 0) /* the ends to the last digit */
+        return a;
+    return share_b == 1 ? b : 1 / ((1 - share_b) / a + share_b / b);
+}
+
+/* Terms that do not depend on the work, each with what belongs to it: of one kernel or the other. */
+enum { PER_WAIT = 4 };
+static const llmperf_param WAITS[][PER_WAIT] = {
+    {LLMPERF_PARAM_LAUNCH, LLMPERF_PARAM_HEAD, LLMPERF_PARAM_MERGE, LLMPERF_PARAM_REGROUP},
+    {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUERY_WORK, LLMPERF_PARAM_HEAD_WORK, LLMPERF_PARAM_FIRST},
+    {LLMPERF_PARAM_SERIAL, LLMPERF_PARAM_SERIAL, LLMPERF_PARAM_SERIAL, LLMPERF_PARAM_SERIAL},
+    {LLMPERF_PARAM_LOOP, LLMPERF_PARAM_LOOP, LLMPERF_PARAM_LOOP, LLMPERF_PARAM_LOOP},
+    {LLMPERF_PARAM_PASSES, LLMPERF_PARAM_PASSES, LLMPERF_PARAM_PASSES, LLMPERF_PARAM_PASSES},
+};
+
+/* The longer one by its own fit, whole: time does not jump where the choice changes. */
+static void choose_waits(const llmperf_op *op, const llmperf_hw *hw, const op_shape *s,
+                         extend_join *j)
+{
+    const double weight[WAIT_COUNT][PER_WAIT] = {
+        {1, s->head / 128, s->merged, s->regroup}, {0}, {1}, {1}, {1}};
+    for (int i = 0; i < WAIT_COUNT; i++) {
+        double more = 0; /* of decode */
+        for (int k = 0; k < PER_WAIT; k++)
+            more += weight[i][k] * (j->decode[WAITS[i][k]] - j->prefill[WAITS[i][k]]);
+        if (WAITS[i][0] == LLMPERF_PARAM_WORK)
+            more = work_time(op, hw, j->decode, s, NULL) - work_time(op, hw, j->prefill, s, NULL);
+        j->of_decode[i] = j->mu == 1 || (j->mu > 0 && more > 0);
+    }
+}
+
+/* Scans have no pairs: theirs go by tokens. */
+static void set_shares(const llmperf_op *op, extend_join *j)
+{
+    double q = op->query_tokens, past = op->past_tokens;
+    j->mu = past > 0 ? past / (past + q - 1) : 0;
+    j->lambda = 1 - j->mu / q;
+    double flop_of_pair = 2 * op->sequences * op->heads * (op->head_dim + op->value_dim);
+    double cached = op->kv_read_bytes - op->kv_write_bytes;
+    if (q <= 1 || past <= 0 || !(flop_of_pair > 0) || !(op->flop > 0) || !(cached > 0))
+        return;
+    double pairs = op->flop / flop_of_pair;
+    double keys = op->kv_write_bytes > 0 ? q * cached / op->kv_write_bytes : past;
+    j->mu = fmin(cached / op->bytes, 1);
+    j->lambda = 1 - fmin(keys / pairs, 1);
+}
+
+static void join(const llmperf_op *op, const llmperf_hw *hw, const op_shape *s, extend_join *j,
+                 double *ret_param)
+{
+    set_shares(op, j);
+    choose_waits(op, hw, s, j);
+    const double *pre = j->prefill, *dec = j->decode;
+    memset(ret_param, 0, sizeof(double) * LLMPERF_PARAM_COUNT);
+    for (int i = LLMPERF_PARAM_FILL; i < LLMPERF_PARAM_COUNT; i++)
+        ret_param[i] = (1 - j->lambda) * dec[i] + j->lambda * pre[i];
+    ret_param[LLMPERF_PARAM_COMPUTE] =
+        in_turn(dec[LLMPERF_PARAM_COMPUTE], pre[LLMPERF_PARAM_COMPUTE], j->lambda);
+    ret_param[LLMPERF_PARAM_MEMORY] =
+        in_turn(pre[LLMPERF_PARAM_MEMORY], dec[LLMPERF_PARAM_MEMORY], j->mu);
+    for (int i = 0; i < WAIT_COUNT; i++)
+        for (int k = 0; k < PER_WAIT; k++)
+            ret_param[WAITS[i][k]] = (j->of_decode[i] ? dec : pre)[WAITS[i][k]];
+    /* 1/p is blended: it runs from 0 (max) to 1 (sum) and more, without a pole */
+    double inverse =
+        (1 - j->lambda) / dec[LLMPERF_PARAM_NORM] + j->lambda / pre[LLMPERF_PARAM_NORM];
+    ret_param[LLMPERF_PARAM_NORM] = j->lambda == 1   ? pre[LLMPERF_PARAM_NORM]
+                                    : j->lambda == 0 ? dec[LLMPERF_PARAM_NORM]
+                                    : inverse > 0    ? 1 / inverse
+                                                     : INFINITY;
+}
+
+/* d log e / d own e, of an efficiency that was joined in turn. */
+static double by_own(double joined, double own, double share)
+{
+    return joined / own * share / own;
+}
+
+/* From the gradient by the joined parameters to those of the two entries. */
+static void split_gradient(const extend_join *j, const double *param, const double *dlog,
+                           llmperf_gradient *g)
+{
+    const double *source[2] = {j->prefill, j->decode};
+    for (int i = 0; i < 2; i++) {
+        double by_lambda = i == 0 ? j->lambda : 1 - j->lambda;
+        double by_mu = i == 0 ? 1 - j->mu : j->mu;
+        const double *own = source[i];
+        double *d = g->dlog[i];
+        for (int k = LLMPERF_PARAM_FILL; k < LLMPERF_PARAM_COUNT; k++)
+            d[k] = dlog[k] * by_lambda;
+        for (int e = 0; e < 2; e++) {
+            static const llmperf_param EFFICIENCIES[] = {LLMPERF_PARAM_COMPUTE,
+                                                         LLMPERF_PARAM_MEMORY};
+            llmperf_param k = EFFICIENCIES[e];
+            d[k] = dlog[k] * param[k] * by_own(param[k], own[k], e == 0 ? by_lambda : by_mu);
+        }
+        for (int w = 0; w < WAIT_COUNT; w++)
+            for (int k = 0; k < PER_WAIT; k++)
+                d[WAITS[w][k]] = j->of_decode[w] == (i == 1) ? dlog[WAITS[w][k]] : 0;
+        double p = param[LLMPERF_PARAM_NORM], q = own[LLMPERF_PARAM_NORM];
+        if (!isinf(p) && !isinf(q))
+            d[LLMPERF_PARAM_NORM] = dlog[LLMPERF_PARAM_NORM] * by_lambda * (p * p) / (q * q);
+    }
+}
+
 static uint8_t largest_term(const llmperf_time *t)
 {
     double largest = t->compute_s;
@@ -611,6 +689,7 @@ static uint8_t largest_term(const llmperf_time *t)
 static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
                          uint8_t index, llmperf_time *t, llmperf_gradient *g)
 {
+    const op_shape shape = shape_of(op, hw);
     const double *param;
     double joined[LLMPERF_PARAM_COUNT];
     extend_join j = {0};
@@ -626,7 +705,7 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     if (is_joined) {
         j.prefill = entry_at(calib, index, op->kind)->param;
         j.decode = entry_at(calib, index_decode, op->kind)->param;
-        join(op, &j, joined);
+        join(op, hw, &shape, &j, joined);
         param = joined;
     } else {
         const llmperf_calib_entry *entry = entry_at(calib, index, op->kind);
@@ -634,7 +713,6 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         is_reads = entry->compute_is_reads;
     }
 
-    const op_shape shape = shape_of(op, hw);
     double by_compute[LLMPERF_PARAM_COUNT]; /* set where a gradient is asked for */
     double x[TERMS];
     if (g)
@@ -643,18 +721,17 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     double tall = 1 + param[LLMPERF_PARAM_TALL] * shape.tall;
     double bytes = op->bytes + param[LLMPERF_PARAM_GROUP_READS] * shape.again_bytes;
     x[1] = bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
-    double depth = shape.depth * (1.0 / 1024);
-    double depth_shape = depth > 0 ? depth / (1 + depth / 3) : 0;
-    double k_shape = op->k > 0 ? depth_shape : 0; /* of a product, whose depth is k */
-    x[2] = param[LLMPERF_PARAM_SERIAL] * k_shape + param[LLMPERF_PARAM_UNSPLIT] * shape.chain_s;
-    bool is_mixed = op->regime == LLMPERF_REGIME_MIXED;
-    double per_unit = hw->units > 0 && !is_mixed ? op->sequences / hw->units : 0;
-    double items = per_unit * op->kv_heads, query_items = per_unit * op->heads;
-    x[3] = param[LLMPERF_PARAM_WORK] * items + param[LLMPERF_PARAM_QUERY_WORK] * query_items;
+    x[2] =
+        param[LLMPERF_PARAM_SERIAL] * shape.serial + param[LLMPERF_PARAM_UNSPLIT] * shape.chain_s;
+    double by_work[LLMPERF_PARAM_COUNT];
+    x[3] = work_time(op, hw, param, &shape, g ? by_work : NULL);
     double head = shape.head * (1.0 / 128);
-    double launch = (param[LLMPERF_PARAM_LAUNCH] + param[LLMPERF_PARAM_HEAD] * head) * op->launches;
+    double launch =
+        (param[LLMPERF_PARAM_LAUNCH] + param[LLMPERF_PARAM_HEAD] * head +
+         param[LLMPERF_PARAM_MERGE] * shape.merged + param[LLMPERF_PARAM_REGROUP] * shape.regroup) *
+        op->launches;
     double pass = op->input_bytes / hw->mem_bytes_per_s;
-    double added = param[LLMPERF_PARAM_LOOP] * depth_shape + param[LLMPERF_PARAM_PASSES] * pass +
+    double added = param[LLMPERF_PARAM_LOOP] * shape.loop + param[LLMPERF_PARAM_PASSES] * pass +
                    param[LLMPERF_PARAM_QUERY_WORK] * shape.blocks +
                    param[LLMPERF_PARAM_IDLE_BLOCK] * shape.idle_blocks;
 
@@ -684,16 +761,19 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         dlog[LLMPERF_PARAM_MEMORY] = -dx[1] * x[1] / param[LLMPERF_PARAM_MEMORY] * per;
         dlog[LLMPERF_PARAM_LAUNCH] = op->launches * per;
         dlog[LLMPERF_PARAM_HEAD] = head * op->launches * per;
-        dlog[LLMPERF_PARAM_SERIAL] = dx[2] * k_shape * per;
+        dlog[LLMPERF_PARAM_MERGE] = shape.merged * op->launches * per;
+        dlog[LLMPERF_PARAM_REGROUP] = shape.regroup * op->launches * per;
+        dlog[LLMPERF_PARAM_SERIAL] = dx[2] * shape.serial * per;
         dlog[LLMPERF_PARAM_TALL] = dx[1] * x[1] * shape.tall / tall * per;
-        dlog[LLMPERF_PARAM_WORK] = dx[3] * items * per;
-        dlog[LLMPERF_PARAM_QUERY_WORK] = (dx[3] * query_items + shape.blocks) * per;
+        for (size_t i = 0; i < sizeof ITEM_TERMS / sizeof *ITEM_TERMS; i++)
+            dlog[ITEM_TERMS[i]] = dx[3] * by_work[ITEM_TERMS[i]] * per;
+        dlog[LLMPERF_PARAM_QUERY_WORK] += shape.blocks * per;
         if (shape.again_bytes > 0)
             dlog[LLMPERF_PARAM_GROUP_READS] = dx[1] * x[1] * shape.again_bytes / bytes * per;
         dlog[LLMPERF_PARAM_UNSPLIT] = dx[2] * shape.chain_s * per;
         dlog[LLMPERF_PARAM_IDLE_BLOCK] = shape.idle_blocks * per;
         dlog[LLMPERF_PARAM_NORM] = dp * per;
-        dlog[LLMPERF_PARAM_LOOP] = depth_shape * per;
+        dlog[LLMPERF_PARAM_LOOP] = shape.loop * per;
         dlog[LLMPERF_PARAM_PASSES] = pass * per;
         g->entry[0] = index;
         g->entry[1] = index_decode;
@@ -817,6 +897,8 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_ROWS] = {0, 1, false},         [LLMPERF_PARAM_TILE_ROWS] = {0, 1e4, false},
         [LLMPERF_PARAM_UNSPLIT] = {0, 1e6, false},    [LLMPERF_PARAM_GROUP_READS] = {0, 1, false},
         [LLMPERF_PARAM_IDLE_BLOCK] = {0, 1e3, false}, [LLMPERF_PARAM_GROUP] = {0, 1e6, false},
+        [LLMPERF_PARAM_HEAD_WORK] = {0, 1e3, false},  [LLMPERF_PARAM_FIRST] = {0, 1e3, false},
+        [LLMPERF_PARAM_MERGE] = {0, 1e3, false},      [LLMPERF_PARAM_REGROUP] = {0, 1e3, false},
     };
     return RANGE[param];
 }
@@ -831,13 +913,13 @@ bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key 
     return a->kind == b->kind && a->regime == b->regime && a->dtype == b->dtype &&
            a->stored == b->stored && a->gemv == b->gemv && a->experts == b->experts &&
            a->block == b->block && a->collective == b->collective && a->heads == b->heads &&
-           a->near == b->near && a->devices == b->devices;
+           a->head_size == b->head_size && a->near == b->near && a->devices == b->devices;
 }
 
 static bool is_variant(const llmperf_calib_key *key)
 {
     return key->stored || key->gemv || key->experts || key->block || key->collective ||
-           key->heads || key->devices;
+           key->heads || key->head_size || key->devices;
 }
 
 /* Why a key means nothing; NULL = it is fine. */
@@ -847,7 +929,8 @@ static const char *wrong_key(const llmperf_calib_key *key)
     bool gemm = key->kind == LLMPERF_KIND_GEMM, attention = key->kind == LLMPERF_KIND_ATTENTION;
     if (key->kind >= LLMPERF_KIND_COUNT || key->regime >= LLMPERF_REGIME_COUNT ||
         key->dtype >= LLMPERF_DTYPE_COUNT || key->stored >= LLMPERF_DTYPE_COUNT ||
-        key->collective >= LLMPERF_COLLECTIVE_COUNT || key->heads >= LLMPERF_HEADS_COUNT)
+        key->collective >= LLMPERF_COLLECTIVE_COUNT || key->heads >= LLMPERF_HEADS_COUNT ||
+        key->head_size >= LLMPERF_HEAD_SIZE_COUNT)
         return "the key is out of range";
     if (!collective && (key->collective || key->devices))
         return "collective and devices belong to collectives alone";
@@ -867,6 +950,8 @@ static const char *wrong_key(const llmperf_calib_key *key)
         return "experts belongs to gemm alone";
     if (key->heads && !attention)
         return "heads belongs to attention alone";
+    if (key->head_size && !attention)
+        return "head_size belongs to attention alone";
     if (collective && key->dtype != LLMPERF_DTYPE_NONE)
         return "a collective has no dtype";
     if (!collective && key->dtype == LLMPERF_DTYPE_NONE)
@@ -962,7 +1047,8 @@ char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t 
         return buffer;
     }
     static const char *const HEADS[] = {"", ", single heads", ", grouped heads", ", wide groups"};
-    snprintf(buffer, size, "%s%s%s %s%s%s%s",
+    static const char *const SIZES[] = {"", ", heads to 64", ", heads to 128", ", larger heads"};
+    snprintf(buffer, size, "%s%s%s %s%s%s%s%s",
              key->gemv      ? "gemv"
              : key->experts ? "experts"
                             : llmperf_kind_name((llmperf_op_kind)key->kind),
@@ -973,6 +1059,7 @@ char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t 
              key->stored  ? llmperf_dtype_name((llmperf_dtype)key->stored)
              : key->block ? ", block scales"
                           : "",
-             HEADS[key->heads < LLMPERF_HEADS_COUNT ? key->heads : 0]);
+             HEADS[key->heads < LLMPERF_HEADS_COUNT ? key->heads : 0],
+             SIZES[key->head_size < LLMPERF_HEAD_SIZE_COUNT ? key->head_size : 0]);
     return buffer;
 }

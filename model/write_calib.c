@@ -11,6 +11,7 @@
 static void put_key(FILE *out, const llmperf_calib_key *key)
 {
     static const char *const HEADS[] = {NULL, "single", "grouped", "wide"};
+    static const char *const SIZES[] = {NULL, "to_64", "to_128", "larger"};
     const char *regime = llmperf_regime_name((llmperf_regime)key->regime);
     fprintf(out, "  - kind: %s\n", llmperf_kind_name((llmperf_op_kind)key->kind));
     if (regime)
@@ -27,6 +28,8 @@ static void put_key(FILE *out, const llmperf_calib_key *key)
         fputs("    experts: true\n", out);
     if (key->heads)
         fprintf(out, "    heads: %s\n", HEADS[key->heads]);
+    if (key->head_size)
+        fprintf(out, "    head_size: %s\n", SIZES[key->head_size]);
     if (key->collective)
         fprintf(out, "    collective: %s\n",
                 llmperf_collective_name((llmperf_collective)key->collective));
@@ -37,7 +40,7 @@ static void put_key(FILE *out, const llmperf_calib_key *key)
 static bool is_written(const llmperf_calib_entry *e, int i)
 {
     double neutral = llmperf_param_neutral((llmperf_param)i);
-    return e->fitted & 1u << i || !(e->param[i] == neutral);
+    return e->fitted & UINT64_C(1) << i || !(e->param[i] == neutral);
 }
 
 static void put_params(FILE *out, const llmperf_calib_entry *e)
@@ -54,24 +57,24 @@ static void put_params(FILE *out, const llmperf_calib_entry *e)
     const char *gap = "";
     fputs("    fitted: [", out);
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
-        if (e->fitted & 1u << i) {
+        if (e->fitted & UINT64_C(1) << i) {
             fprintf(out, "%s%s", gap, llmperf_param_name((llmperf_param)i));
             gap = ", ";
         }
     fputs("]\n    standard_error:\n", out);
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
-        if (e->fitted & 1u << i) {
+        if (e->fitted & UINT64_C(1) << i) {
             fprintf(out, "      %s: ", llmperf_param_name((llmperf_param)i));
             yaml_number(out, sqrt(e->covariance[i][i]));
             fputc('\n', out);
         }
     fputs("    covariance:\n", out);
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
-        if (!(e->fitted & 1u << i))
+        if (!(e->fitted & UINT64_C(1) << i))
             continue;
         gap = "      - [";
         for (int k = 0; k < LLMPERF_PARAM_COUNT; k++)
-            if (e->fitted & 1u << k) {
+            if (e->fitted & UINT64_C(1) << k) {
                 fputs(gap, out);
                 yaml_number(out, e->covariance[i][k]);
                 gap = ", ";

@@ -23,11 +23,11 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_COMPUTE, /* e_c: share of the peak that is reached, (0, 1.05] */
     LLMPERF_PARAM_MEMORY,  /* e_m: share of the bandwidth that is reached, (0, 1.05] */
     LLMPERF_PARAM_LAUNCH,  /* t0, seconds */
-    LLMPERF_PARAM_SERIAL,  /* c_k, seconds: k loop of a small GEMM */
-    LLMPERF_PARAM_WORK,    /* c_w, seconds: one work item per sequence and KV head */
-    LLMPERF_PARAM_NORM,    /* p of the norm, in (0, infinity] */
-    LLMPERF_PARAM_LINK,    /* e: share of the link's bandwidth that is reached */
-    LLMPERF_PARAM_HOP,     /* t1, seconds per doubling of the group */
+    LLMPERF_PARAM_SERIAL, /* c_k, seconds: k loop of a small GEMM; attention: walk over 1024 keys */
+    LLMPERF_PARAM_WORK,   /* c_w, seconds: one work item per sequence and KV head */
+    LLMPERF_PARAM_NORM,   /* p of the norm, in (0, infinity] */
+    LLMPERF_PARAM_LINK,   /* e: share of the link's bandwidth that is reached */
+    LLMPERF_PARAM_HOP,    /* t1, seconds per doubling of the group */
     /* compute x (1 + fill / depth): pipeline fill, epilogue, half-masked blocks; depth = k of a
      * GEMM, keys per query of attention */
     LLMPERF_PARAM_FILL,
@@ -54,6 +54,11 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_GROUP_READS, /* share of the KV reads beyond the L2 that every query head repeats */
     LLMPERF_PARAM_IDLE_BLOCK, /* added, seconds: blocks of 64 queries that a lone one leaves empty */
     LLMPERF_PARAM_GROUP, /* compute x (1 + group / m), rows: what each product of a grouped one pays */
+    LLMPERF_PARAM_HEAD_WORK, /* c_h, seconds: a work item grows by this per 128 channels of head */
+    LLMPERF_PARAM_FIRST,     /* seconds of work items that a launch of one wave holds already */
+    LLMPERF_PARAM_MERGE,     /* t0 grows by this beyond 128 keys: parts of a cache are merged */
+    LLMPERF_PARAM_REGROUP,   /* t0 grows by this where grouped heads of several sequences are put
+                                in order: a launch of its own */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 
@@ -85,6 +90,17 @@ typedef enum llmperf_head_group {
 
 LLMPERF_API llmperf_head_group llmperf_head_group_of(const llmperf_op *op);
 
+/* Channels of a head, the mean of key and value: attention kernels are compiled for each size. */
+typedef enum llmperf_head_size {
+    LLMPERF_HEAD_SIZE_ANY,
+    LLMPERF_HEAD_SIZE_64,  /* up to 64 */
+    LLMPERF_HEAD_SIZE_128, /* 65 to 128 */
+    LLMPERF_HEAD_SIZE_256, /* more than 128 */
+    LLMPERF_HEAD_SIZE_COUNT
+} llmperf_head_size;
+
+LLMPERF_API llmperf_head_size llmperf_head_size_of(const llmperf_op *op);
+
 /*
  * What an entry is for, beside kind, regime and dtype. An entry with one of these set is a variant:
  * it times only what matches, and llmperf_calib_add() keeps it out of index[].
@@ -97,6 +113,7 @@ typedef struct llmperf_calib_key {
     uint8_t block;   /* 1 = products of 8-bit weights with scales per block: kernels of their own */
     uint8_t collective; /* llmperf_collective; NONE = any */
     uint8_t heads;      /* llmperf_head_group of attention; ANY = all */
+    uint8_t head_size;  /* llmperf_head_size of attention; ANY = all */
     /* 1 = of a gemm's entries with it that of the nearest `stored`, within an octave of its bits:
      * engine profiles have it, files have not */
     uint8_t near;
@@ -121,7 +138,7 @@ typedef struct llmperf_calib_entry {
     double residual;       /* standard deviation of log(measured / predicted) */
     double correlation;    /* rho of residuals within the kind, 0..1 */
     llmperf_calib_key key; /* set by llmperf_calib_set and llmperf_calib_add */
-    uint32_t fitted;       /* bit i: param[i] was fitted; the others were set or left out */
+    uint64_t fitted;       /* bit i: param[i] was fitted; the others were set or left out */
     bool compute_is_reads; /* its compute term stands for reads through the caches: memory time */
     char library[48], version[48];
     char remarks[LLMPERF_TEXT_MAX]; /* which parameters were fixed and why */

@@ -135,4 +135,48 @@ def _():
         contains(told.err, "s.csv:482: the longest context is below the mean")
 
 
+def decode_seconds(b, keys, heads, kv_heads, head):
+    """A walk of one block over its keys, a merge beyond 128 of them, grouped heads put in order; kernels
+    of heads of 64 stream at half the bandwidth of an L40S."""
+    moved = (keys + 1) * b * kv_heads * 2 * head * 2 + 2 * b * heads * head * 2
+    memory = moved / ((0.8 if head > 64 else 0.4) * 864e9)
+    launch = 8e-6 + (3e-6 if keys > 128 else 0) + (4e-6 if b > 1 and kv_heads > 1 else 0)
+    walk = 2e-5 * keys / 1024
+    return launch + (memory ** 4 + walk ** 4) ** 0.25
+
+
+@case("decode attention is fitted as its kernels run, by head size where they differ")
+def _():
+    with folder() as place:
+        with open(place / "s.csv", "w", encoding="utf-8") as file:
+            file.write("gpu,library,dtype,op,batch,seq_q,seq_kv,heads,kv_heads,head_dim,regime,time_s\n")
+            for head in (64, 128):
+                for heads, kv_heads in ((8, 1), (16, 2), (32, 8), (40, 8), (48, 4)):
+                    for b in (1, 2, 4, 16, 64, 256):
+                        for keys in (16, 64, 128, 256, 1024, 4096, 16384):
+                            time = decode_seconds(b, keys, heads, kv_heads, head)
+                            file.write(f"l40s,mine,bf16,attn_decode,{b},1,{keys},{heads},{kv_heads},"
+                                       f"{head},cold,{time}\n")
+        out = run(["fit", place / "s.csv", "--hw", "l40s", "-o", place / "c.yaml", "--parameters"],
+                  code=0).out
+        narrow, wide = out.split("heads to 128, mine")
+        contains(narrow, "attention decode bf16, heads to 64, mine")
+        for part, efficiency in ((narrow, 0.4), (wide, 0.8)):
+            for name, truth in (("memory_efficiency", efficiency), ("launch_s", 8e-6), ("serial_s", 2e-5),
+                                ("merge_s", 3e-6), ("regroup_s", 4e-6)):
+                found = re.search(rf"^    {name} +([-+.e\d]+)", part, re.M)
+                expect(found, f"no {name} in {out}")
+                close(float(found[1]), truth, name, relative=0.02)
+        yaml = (place / "c.yaml").read_text(encoding="utf-8")
+        contains(yaml, "head_size: to_64")
+        # llama-3.1-8b: 32 heads on 8 of 128; 4 sequences, 1001 keys each
+        ops = run_json(["layers", "llama-3.1-8b", "l40s", "-b", "4", "--context", "1000", "--calibration",
+                        place / "c.yaml", "--format", "json"])["phases"][1]["ops"]
+        core = next(op for op in ops if op["name"] == "attn.core")
+        close(core["time_s"], decode_seconds(4, 1001, 32, 8, 128), "attn.core", relative=0.01)
+        (place / "bad.yaml").write_text(yaml.replace("to_64", "to_65"), encoding="utf-8")
+        told = run(["predict", "llama-3.1-8b", "l40s", "--calibration", place / "bad.yaml"], code=3)
+        contains(told.err, "did you mean 'to_64'")
+
+
 main()

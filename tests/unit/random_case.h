@@ -407,6 +407,14 @@ static inline void refine_entry(rng *r, llmperf_op_kind kind, llmperf_calib_entr
         param[LLMPERF_PARAM_SCORE] = rng_log(r, 1, 500);
     if (attention && rng_chance(r, 0.4))
         param[LLMPERF_PARAM_HEAD] = rng_log(r, 1e-8, 1e-5);
+    if (attention && rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_HEAD_WORK] = rng_log(r, 1e-9, 1e-6);
+    if (attention && rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_FIRST] = rng_log(r, 1e-8, 1e-5);
+    if (attention && rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_MERGE] = rng_log(r, 1e-8, 1e-5);
+    if (attention && rng_chance(r, 0.4))
+        param[LLMPERF_PARAM_REGROUP] = rng_log(r, 1e-8, 1e-5);
 }
 
 /* What a collective has beside latency and link, each there or not. */

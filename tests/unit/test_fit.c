@@ -211,6 +211,69 @@ Test(fit, decode_attention_comes_back)
     llmperf_samples_free(&m.samples);
 }
 
+Test(fit, the_refinements_of_decode_attention_come_back)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ATTENTION);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.2;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 9e-6;
+    t.param[LLMPERF_PARAM_WORK] = 3e-6;
+    t.param[LLMPERF_PARAM_HEAD_WORK] = 2e-6;
+    t.param[LLMPERF_PARAM_FIRST] = 6e-6;
+    t.param[LLMPERF_PARAM_SERIAL] = 2e-5;
+    t.param[LLMPERF_PARAM_MERGE] = 4e-6;
+    t.param[LLMPERF_PARAM_REGROUP] = 5e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    maker m = make(t, 0.03, 0.1);
+    for (int i = 0; i < 4; i++)
+        put_attention(&m, true);
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_WORK, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_HEAD_WORK, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_FIRST, 0.1);
+    expect_param(&e, &t, LLMPERF_PARAM_SERIAL, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_MERGE, 0.05);
+    expect_param(&e, &t, LLMPERF_PARAM_REGROUP, 0.05);
+    llmperf_samples_free(&m.samples);
+}
+
+/* Kernels of heads of 64 and of 128 that differ get fits of their own, each with its truth. */
+Test(fit, kernels_of_two_head_sizes_come_apart)
+{
+    llmperf_calib_entry slow = truth_of(LLMPERF_KIND_ATTENTION), quick;
+    slow.param[LLMPERF_PARAM_MEMORY] = 0.5;
+    slow.param[LLMPERF_PARAM_LAUNCH] = 2e-5;
+    slow.param[LLMPERF_PARAM_NORM] = 2;
+    quick = slow;
+    quick.param[LLMPERF_PARAM_MEMORY] = 0.9;
+    quick.param[LLMPERF_PARAM_LAUNCH] = 5e-6;
+    maker m = make(slow, 0.03, 0);
+    for (int i = 0; i < 3; i++)
+        put_attention(&m, true);
+    for (int64_t i = 0; i < m.samples.count; i++) {
+        llmperf_sample *s = &m.samples.sample[i];
+        m.truth = s->op.head_dim <= 64 ? slow : quick;
+        s->time_s = true_time(&m, &s->op) * exp(m.noise * normal(&m.r));
+    }
+    llmperf_fits fits = run(&m, NULL);
+    /* by groups of heads first: the single ones are all of 64 */
+    cr_assert(fits.count == 4, "%d", fits.count);
+    for (int i = 0; i < fits.count; i++) {
+        const llmperf_calib_entry *e = &fits.fit[i].entry;
+        bool single = e->key.heads == LLMPERF_HEADS_SINGLE;
+        cr_expect(e->key.head_size == (single ? LLMPERF_HEAD_SIZE_ANY : i), "%d", i);
+        const llmperf_calib_entry *truth =
+            single || e->key.head_size == LLMPERF_HEAD_SIZE_64 ? &slow : &quick;
+        expect_param(e, truth, LLMPERF_PARAM_MEMORY, 0.03);
+        expect_param(e, truth, LLMPERF_PARAM_LAUNCH, 0.1);
+    }
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+}
+
 Test(fit, prefill_attention_comes_back)
 {
     llmperf_calib_entry t = truth_of(LLMPERF_KIND_ATTENTION);
@@ -415,7 +478,7 @@ Test(fit, memory_bound_samples_leave_the_peak_open)
     put_products(&m, LLMPERF_DTYPE_BF16, 1, 8); /* ridge at 333 rows */
     llmperf_fits fits = run(&m, NULL);
     llmperf_calib_entry e = only(&fits);
-    cr_expect(!(e.fitted & 1u << LLMPERF_PARAM_COMPUTE));
+    cr_expect(!(e.fitted & UINT64_C(1) << LLMPERF_PARAM_COMPUTE));
     cr_expect(strstr(e.remarks, "compute_efficiency fixed at 0.8") != NULL, "%s", e.remarks);
     cr_expect(e.param[LLMPERF_PARAM_COMPUTE] == 0.8);
     expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
@@ -436,7 +499,7 @@ Test(fit, compute_bound_samples_leave_the_bandwidth_open)
                 LLMPERF_SAMPLE_GEMM);
     llmperf_fits fits = run(&m, NULL);
     llmperf_calib_entry e = only(&fits);
-    cr_expect(!(e.fitted & 1u << LLMPERF_PARAM_MEMORY), "%s", e.remarks);
+    cr_expect(!(e.fitted & UINT64_C(1) << LLMPERF_PARAM_MEMORY), "%s", e.remarks);
     cr_expect(strstr(e.remarks, "memory_efficiency fixed at") != NULL, "%s", e.remarks);
     llmperf_samples_free(&m.samples);
 }
@@ -525,6 +588,10 @@ static llmperf_calib_entry random_refined(rng *r, llmperf_op_kind kind)
     e.param[LLMPERF_PARAM_PASSES] = rng_log(r, 0.1, 10);
     e.param[LLMPERF_PARAM_LOOP] = rng_log(r, 1e-7, 1e-5);
     e.param[LLMPERF_PARAM_HEAD] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_HEAD_WORK] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_FIRST] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_MERGE] = rng_log(r, 1e-7, 1e-5);
+    e.param[LLMPERF_PARAM_REGROUP] = rng_log(r, 1e-7, 1e-5);
     return e;
 }
 

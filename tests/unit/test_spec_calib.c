@@ -72,7 +72,7 @@ static llmperf_calib_entry filled_entry(rng *r, llmperf_calib_key key)
             continue;
         e.param[i] = rng_log(r, 1e-7, fmin(range.most, 10));
         if (rng_chance(r, 0.7))
-            e.fitted |= 1u << i;
+            e.fitted |= UINT64_C(1) << i;
     }
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
         for (int k = 0; k <= i; k++)
@@ -80,7 +80,7 @@ static llmperf_calib_entry filled_entry(rng *r, llmperf_calib_key key)
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
         for (int k = 0; k < LLMPERF_PARAM_COUNT; k++)
             for (int j = 0; j < LLMPERF_PARAM_COUNT; j++)
-                if (e.fitted & 1u << i && e.fitted & 1u << k)
+                if (e.fitted & UINT64_C(1) << i && e.fitted & UINT64_C(1) << k)
                     e.covariance[i][k] += factor[i][j] * factor[k][j];
     e.residual = rng_real(r, 0, 0.3);
     e.correlation = rng_real(r, 0, 1);

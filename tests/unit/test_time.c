@@ -229,6 +229,71 @@ Test(time, work_items_by_hand)
     cr_expect(t.work_s == 0 && t.time_s == fmax(t.compute_s, t.memory_s));
 }
 
+/* 3.2 items a unit of 0.5 ms + 1 ms a 128 channels (heads of 64: 1 ms in all) = 3.2 ms; the first
+ * wave of 2.4 ms is in the launch: (3.2^4 + 2.4^4)^(1/4) - 2.4 = 0.8 337^(1/4) - 2.4. */
+Test(time, work_beyond_the_first_wave_by_hand)
+{
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, NULL);
+    param[LLMPERF_PARAM_WORK] = 5e-4;
+    param[LLMPERF_PARAM_HEAD_WORK] = 1e-3;
+    llmperf_op op = attention(LLMPERF_REGIME_DECODE, 4, 1, 10);
+    op.head_dim = op.value_dim = 64;
+    llmperf_time t;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.work_s, 3.2e-3, 1e-14));
+    param[LLMPERF_PARAM_FIRST] = 2.4e-3;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.work_s, (0.8 * sqrt(sqrt(337)) - 2.4) * 1e-3, 1e-12), "%g", t.work_s);
+    /* the same the other way round: 0.8 337^(1/4) - 3.2, and next to nothing far below a wave:
+     * first r^4 / 4 of r = items / first */
+    param[LLMPERF_PARAM_WORK] = 2.5e-4;
+    param[LLMPERF_PARAM_HEAD_WORK] = 1e-3;
+    param[LLMPERF_PARAM_FIRST] = 3.2e-3;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.work_s, (0.8 * sqrt(sqrt(337)) - 3.2) * 1e-3, 1e-12), "%g", t.work_s);
+    param[LLMPERF_PARAM_FIRST] = 2.4;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.work_s, 2.4 * 1e-12 / 4, 1e-9), "%g", t.work_s);
+}
+
+/* One item walks 2048 keys alone: 2 of 1024, however many; a GEMM's loop saturates instead. Beyond 128
+ * keys parts are merged, several sequences of several groups put in order: each a launch more. */
+Test(time, walks_and_launches_of_attention_by_hand)
+{
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, NULL);
+    param[LLMPERF_PARAM_SERIAL] = 1e-3;
+    param[LLMPERF_PARAM_LAUNCH] = 1e-5;
+    param[LLMPERF_PARAM_MERGE] = 2e-5;
+    param[LLMPERF_PARAM_REGROUP] = 4e-5;
+    llmperf_op op = attention(LLMPERF_REGIME_DECODE, 1, 1, 2047);
+    llmperf_time t;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.serial_s, 2e-3, 1e-14) && is_near(t.launch_s, 3e-5, 1e-14));
+    op = attention(LLMPERF_REGIME_DECODE, 1, 1, 8191);
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.serial_s, 8e-3, 1e-14));
+    op = attention(LLMPERF_REGIME_DECODE, 2, 1, 127); /* one block of keys, two sequences */
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.launch_s, 5e-5, 1e-14));
+    op = attention(LLMPERF_REGIME_DECODE, 2, 1, 128);
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.launch_s, 7e-5, 1e-14));
+    op.kv_heads = 1; /* one group: in order as it is */
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.launch_s, 3e-5, 1e-14));
+    op.kv_heads = op.heads; /* no groups */
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.launch_s, 3e-5, 1e-14));
+}
+
 /* norm_p of 3 and 4 milliseconds, from the definition. */
 Test(time, norms_by_their_definition)
 {
@@ -703,8 +768,8 @@ static double difference(const gradient_case *g, double *param)
 
 static bool is_smooth(const gradient_case *g, const double *param)
 {
-    /* max() has a corner where its two largest terms meet */
     llmperf_time t;
+    /* max() has a corner where its two largest terms meet */
     if (!isinf(param[LLMPERF_PARAM_NORM]))
         return true;
     llmperf_time_op(&g->op, &g->hw, g->calib, &t, NULL);
@@ -774,20 +839,25 @@ Test(time, gradient_equals_finite_differences)
 }
 
 /* The longer of two waits has a corner where they are alike. */
-static bool has_clear_waits(const llmperf_op *op, const double *a, const double *b)
+static bool has_clear_waits(const gradient_case *g)
 {
-    double head = (op->head_dim + op->value_dim) / 256;
-    const double x[] = {a[LLMPERF_PARAM_LAUNCH] + a[LLMPERF_PARAM_HEAD] * head,
-                        a[LLMPERF_PARAM_WORK] * op->kv_heads +
-                            a[LLMPERF_PARAM_QUERY_WORK] * op->heads,
-                        a[LLMPERF_PARAM_LOOP], a[LLMPERF_PARAM_PASSES]};
-    const double y[] = {b[LLMPERF_PARAM_LAUNCH] + b[LLMPERF_PARAM_HEAD] * head,
-                        b[LLMPERF_PARAM_WORK] * op->kv_heads +
-                            b[LLMPERF_PARAM_QUERY_WORK] * op->heads,
-                        b[LLMPERF_PARAM_LOOP], b[LLMPERF_PARAM_PASSES]};
-    for (int i = 0; i < 4; i++)
-        if ((x[i] > 0 || y[i] > 0) && fabs(x[i] - y[i]) < 1e-3 * fmax(x[i], y[i]))
+    llmperf_time t[2];
+    for (int i = 0; i < 2; i++) {
+        llmperf_op op = g->op;
+        op.regime = i ? LLMPERF_REGIME_DECODE : LLMPERF_REGIME_PREFILL;
+        llmperf_time_op(&op, &g->hw, g->calib, &t[i], NULL);
+    }
+    const double *a = g->calib->entry[0].param, *b = g->calib->entry[1].param;
+    const double waits[][2] = {{t[0].launch_s, t[1].launch_s},
+                               {t[0].work_s, t[1].work_s},
+                               {t[0].serial_s, t[1].serial_s},
+                               {a[LLMPERF_PARAM_LOOP], b[LLMPERF_PARAM_LOOP]},
+                               {a[LLMPERF_PARAM_PASSES], b[LLMPERF_PARAM_PASSES]}};
+    for (int i = 0; i < 5; i++) {
+        double most = fmax(waits[i][0], waits[i][1]);
+        if (most > 0 && fabs(waits[i][0] - waits[i][1]) < 1e-3 * most)
             return false;
+    }
     return true;
 }
 
@@ -805,7 +875,7 @@ Test(time, gradient_of_an_extend_operator_reaches_both_fits)
                 calib.entry[e].param[LLMPERF_PARAM_NORM] = 4;
         g.op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 999),
                          rng_log_int(&r, 1, 9999));
-        if (has_clear_waits(&g.op, calib.entry[0].param, calib.entry[1].param))
+        if (has_clear_waits(&g))
             expect_gradient("extend", i, &g, 2);
     }
 }
@@ -1034,6 +1104,52 @@ Test(time_op, decode_attention_by_query_heads_per_kv_head)
     key.heads = LLMPERF_HEADS_ANY; /* the plain one is for what has none of its own */
     add_variant(&calib, key);
     cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
+}
+
+Test(time_op, attention_by_head_size)
+{
+    static llmperf_calib calib;
+    llmperf_calib_key key = {.kind = LLMPERF_KIND_ATTENTION,
+                             .regime = LLMPERF_REGIME_DECODE,
+                             .dtype = LLMPERF_DTYPE_BF16};
+    llmperf_op op = {.id = LLMPERF_OP_ATTN_CORE,
+                     .kind = LLMPERF_KIND_ATTENTION,
+                     .regime = LLMPERF_REGIME_DECODE,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .sequences = 1,
+                     .query_tokens = 1,
+                     .heads = 8,
+                     .kv_heads = 2,
+                     .head_dim = 64,
+                     .value_dim = 64};
+    llmperf_calib_init(&calib);
+    key.heads = LLMPERF_HEADS_GROUPED;
+    key.head_size = LLMPERF_HEAD_SIZE_64;
+    add_variant(&calib, key); /* 0 */
+    key.head_size = LLMPERF_HEAD_SIZE_128;
+    add_variant(&calib, key); /* 1 */
+    key.heads = LLMPERF_HEADS_SINGLE;
+    key.head_size = LLMPERF_HEAD_SIZE_ANY;
+    add_variant(&calib, key); /* 2 */
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 0);
+    op.head_dim = op.value_dim = 80;
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
+    op.head_dim = op.value_dim = 256; /* no fit of its own: the nearest size of its groups */
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
+    op.kv_heads = 8;
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
+    op.head_dim = 192; /* the mean of key and value counts */
+    op.value_dim = 64;
+    cr_expect(llmperf_head_size_of(&op) == LLMPERF_HEAD_SIZE_128);
+    key.kind = LLMPERF_KIND_GEMM;
+    key.regime = LLMPERF_REGIME_NONE;
+    key.heads = LLMPERF_HEADS_ANY;
+    key.head_size = LLMPERF_HEAD_SIZE_64;
+    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_error wrong = {0};
+    entry.key = key;
+    cr_expect(llmperf_calib_add(&calib, &entry, &wrong) == LLMPERF_E_SPEC);
+    cr_expect(strstr(wrong.text, "head_size belongs to attention alone") != NULL, "%s", wrong.text);
 }
 
 Test(time_op, a_look_up_of_rows_takes_the_elementwise_fit)
