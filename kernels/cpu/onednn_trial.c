@@ -30,7 +30,7 @@ static const double SPEED_S = 0.02; /* for each product and round */
 static const double FEW_SPEED_S = 0.01, FEW_BETTER = 1.05;
 static const double CACHES = 2; /* weights rotate over this many last-level caches */
 static const double MOST_BYTES = 128 << 20;
-static const double CLEARLY_BETTER = 1.1, MUCH_BETTER = 1.3;
+static const double CLEARLY_BETTER = 1.1;
 static const char *const TYPE_NAMES[CPU_TYPES] = {"fp32", "bf16", "int8"};
 
 /* What happened to one format. */
@@ -340,7 +340,8 @@ static void choose_rows(const format_trial *f, cpu_type type, cpu_runtime *r)
 }
 
 /* How fp32 is computed: the faster library, for one row and for more. One row is bound by memory, so
- * both come close to each other: OpenBLAS stays unless it is far off, so that every run agrees. */
+ * both come close to each other where that is slow; where it is fast OpenBLAS falls behind. oneDNN,
+ * when it has the other rows, takes this one too unless it is clearly slower, so that runs agree. */
 static void choose_fp32(const dnn_trial *t, cpu_runtime *r)
 {
     const char *asked = t->options->fp32;
@@ -348,7 +349,7 @@ static void choose_fp32(const dnn_trial *t, cpu_runtime *r)
     double gain = sqrt(blas[FEW] / dnn[FEW] * (blas[MANY] / dnn[MANY]));
     double one = fmin(dnn[ONE], t->format[CPU_FP32].few_seconds[r->dnn_rows_as[CPU_FP32][1]]);
     r->dnn_rows = !r->has_blas || gain > CLEARLY_BETTER;
-    r->dnn_one_row = r->dnn_rows && (!r->has_blas || blas[ONE] > MUCH_BETTER * one);
+    r->dnn_one_row = r->dnn_rows && (!r->has_blas || CLEARLY_BETTER * blas[ONE] > one);
     if (asked[0]) {
         r->dnn_one_row = strcmp(asked, "onednn") == 0;
         r->dnn_rows = strcmp(asked, "openblas") != 0;
