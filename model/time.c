@@ -420,6 +420,7 @@ static void shape_mixed(const llmperf_op *op, const llmperf_hw *hw, op_shape *s)
     s->chain_s = op->longest_keys * key_flop * hw->units / hw->peak_flop_per_s[op->dtype];
     s->blocks = sequences * per_unit;
     s->idle_blocks = op->lone_sequences * op->query_tokens / TILE * per_unit;
+    s->merged = 0; /* what is not split is not merged */
 }
 
 static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
