@@ -7,6 +7,7 @@
 
 #include "llmperf/measure.h"
 #include "llmperf/samples.h"
+#include "llmperf/validate.h"
 
 static void *open_fake(const char *options)
 {
@@ -260,4 +261,51 @@ Test(fake, peaks_are_recovered_within_three_percent)
         cr_expect(fabs(launch / 4e-6 - 1) < 0.05, "seed %d: %g s", seed, launch);
         close_fake(handle);
     }
+}
+
+/* Half of what the stream did for the calibration: what memory bounds takes twice as long, and the rows
+ * that say so stand beside the plain ones; where nothing moved there are none. */
+Test(fake, validate_allows_for_memory_that_moved)
+{
+    static llmperf_model model;
+    static llmperf_hw hw;
+    static llmperf_calib calib;
+    const llmperf_probe watch = {.kind = LLMPERF_PROBE_READ, .bytes = 1 << 30, .cold = true};
+    const llmperf_workload workload = {.batch = 1};
+    llmperf_error error = {0};
+    char path[LLMPERF_PATH_MAX];
+    const char *source = getenv("LLMPERF_SOURCE");
+    snprintf(path, sizeof path, "%s/specs/models/llama-3.2-1b.yaml", source ? source : ".");
+    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
+    snprintf(path, sizeof path, "%s/specs/hardware/fake.yaml", source ? source : ".");
+    cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
+    void *handle = open_fake(NO_NOISE);
+    unsigned flags = 0;
+    double rate = watch.bytes / time_once(handle, &watch, &flags);
+    for (int twice = 0; twice < 2; twice++) {
+        llmperf_calib_init(&calib);
+        llmperf_comparison rows = {0};
+        llmperf_case c;
+        double best_s = 0;
+        const llmperf_measure_options options = {
+            .simulated = true, .watch = &watch, .watch_best_s = &best_s, .retries = -1};
+        calib.stream_bytes_per_s = (1 + twice) * rate;
+        cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
+        cr_assert(llmperf_validate_step(&c, false, llmperf_backend_fake(), handle, &options, NULL,
+                                        NULL, &rows, &error) == LLMPERF_OK,
+                  "%s", error.text);
+        int moved = 0;
+        for (int i = 1; i < rows.row_count; i++) {
+            if (!strstr(rows.row[i].group, "memory as now"))
+                continue;
+            /* one sequence: all of a step is bound by memory, but for nothing */
+            double ratio = rows.row[i].predicted.value / rows.row[i - 1].predicted.value;
+            cr_expect(fabs(ratio - 2) < 0.01, "%s: %g", rows.row[i].label, ratio);
+            cr_expect(rows.row[i].measured == rows.row[i - 1].measured);
+            moved++;
+        }
+        cr_expect_eq(moved, 2 * twice); /* the sum, and the whole step */
+        llmperf_comparison_free(&rows);
+    }
+    close_fake(handle);
 }
