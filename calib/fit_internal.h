@@ -25,7 +25,18 @@ typedef struct fit_problem {
     bool many_devices; /* a collective: more than one group size */
     bool many_sizes;   /* attention: heads of more than one size */
     int points;
+    int jobs; /* threads; 0 = as many as there are processors */
 } fit_problem;
+
+/* Calls work(context, i) for i = 0 .. count - 1 from up to `jobs` threads, this one among them (0 = as
+ * many as there are processors), in any order; returns when all are done. */
+typedef void fit_piece(void *context, int i);
+void fit_spread(int jobs, int count, fit_piece *work, void *context);
+
+/* GSL's error handler is the process's: it is put aside around all fits. */
+typedef void fit_handler(void);
+fit_handler *fit_begin(void);
+void fit_end(fit_handler *begun);
 
 /* Fits a problem: fills param, covariance, fitted, remarks and quality.points and left_out_frac of
  * `entry`. Errors: LLMPERF_E_FIT, LLMPERF_E_MEMORY. */

@@ -17,7 +17,7 @@ static const double COLD = 1.5;          /* of the L2: operands of this size are
 static const double IMMATERIAL = 0.1;    /* of the time: moving the bytes at all */
 static const double TOO_FAST = 0.95;     /* of the roofline: faster is not this operator */
 static const double COMMON_CI = 0.05;    /* an interval of this share halves the weight */
-static const double SPLIT_GAIN = 0.9;    /* of the error: worth a fit of its own */
+static const double SPLIT_GAIN = 0.95;   /* of the error: worth a fit of its own */
 static const double BUS_SPREAD = 0.25;   /* of log(time), between hosts */
 static const double MOST_RESIDUAL = 1.5; /* a factor of 4.5: says nothing about any operator */
 static const double STREAM_FRAC = 0.15;  /* below the best: something held it up */
@@ -75,9 +75,13 @@ double llmperf_fit_spread(const llmperf_calib_entry *entry, const double dlog[LL
                           double z)
 {
     double variance = entry->residual * entry->residual;
-    for (int a = 0; a < LLMPERF_PARAM_COUNT; a++)
-        for (int b = 0; b < LLMPERF_PARAM_COUNT; b++)
-            variance += dlog[a] * entry->covariance[a][b] * dlog[b];
+    int at[LLMPERF_PARAM_COUNT], count = 0; /* the others have no covariance */
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
+        if (entry->fitted & UINT64_C(1) << i)
+            at[count++] = i;
+    for (int a = 0; a < count; a++)
+        for (int b = 0; b < count; b++)
+            variance += dlog[at[a]] * entry->covariance[at[a]][at[b]] * dlog[at[b]];
     return z * sqrt(fmax(0, variance));
 }
 
@@ -524,6 +528,23 @@ static double correlation_of(family_residual *r, int64_t count, double limit, in
     return rho > 0 ? fmin(rho, 1) : 0;
 }
 
+/* The baseline of a group, for an entry that stays. False: out of memory. */
+static bool put_constants(const group *own, const llmperf_hw *hw, llmperf_calib_quality *q)
+{
+    bare *terms = malloc((size_t)(own->count + 1) * sizeof *terms);
+    if (!terms)
+        return false;
+    for (int64_t i = 0; i < own->count; i++) {
+        llmperf_op op = op_on(own->sample[i], hw);
+        llmperf_time t;
+        llmperf_time_op(&op, hw, NULL, &t, NULL);
+        terms[i] = (bare){t.compute_s, fmax(t.memory_s, t.link_s), own->sample[i]->time_s};
+    }
+    q->constant_frac = own->count > 0 ? best_constants(terms, own->count) : 0;
+    free(terms);
+    return true;
+}
+
 /* Errors of an entry on the samples of a group; residual and correlation too when asked. */
 static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_entry *entry,
                   llmperf_calib_quality *q, double *ret_residual, double *ret_rho,
@@ -534,9 +555,8 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         return false;
     double *error = malloc((size_t)n * sizeof *error);
     family_residual *r = malloc((size_t)n * sizeof *r);
-    bare *terms = malloc((size_t)n * sizeof *terms);
     llmperf_calib *calib = malloc(sizeof *calib);
-    bool good = error && r && terms && calib;
+    bool good = error && r && calib;
     if (!good)
         goto out;
     fit_calib_of(entry, calib);
@@ -545,9 +565,7 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         const llmperf_sample *s = own->sample[i];
         llmperf_op op = op_on(s, hw);
         llmperf_gradient g;
-        llmperf_time t;
-        double ideal = llmperf_time_op(&op, hw, NULL, &t, NULL);
-        terms[i] = (bare){t.compute_s, fmax(t.memory_s, t.link_s), s->time_s};
+        double ideal = llmperf_time_op(&op, hw, NULL, NULL, NULL);
         llmperf_op then = op_undisturbed(s, hw, own->stream_bytes_per_s);
         double predicted = llmperf_time_op(&then, hw, calib, NULL, &g);
         double ratio = predicted / s->time_s, residual = -log(ratio);
@@ -556,7 +574,8 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         bias += ratio - 1;
         squares += residual * residual;
         roofline += fabs(ideal / s->time_s - 1);
-        inside += fabs(residual) <= llmperf_fit_spread(entry, g.dlog[0], Z90);
+        if (ret_coverage)
+            inside += fabs(residual) <= llmperf_fit_spread(entry, g.dlog[0], Z90);
         r[i] = (family_residual){family_of(s), residual};
         range_of(q, &op, s->time_s, i == 0);
     }
@@ -568,7 +587,6 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
     q->bias_frac = bias / count;
     q->rms_log = sqrt(squares / count);
     q->roofline_frac = roofline / count;
-    q->constant_frac = best_constants(terms, n);
     if (ret_coverage)
         *ret_coverage = inside / count;
     fit_sort(error, n);
@@ -586,17 +604,35 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
 out:
     free(error);
     free(r);
-    free(terms);
     free(calib);
     return good;
 }
 
 /* ---- what the samples of one run do not show ---------------------------------------------------------------- */
 
-static bool same_operator(const llmperf_sample *a, const llmperf_sample *b)
+typedef struct measured {
+    const llmperf_sample *sample;
+    int64_t at; /* in the order of the file */
+} measured;
+
+/* By what is measured alone, then as in the file. */
+static int by_operator(const void *a, const void *b)
 {
-    return a->copies == b->copies && a->window == b->window && a->place == b->place &&
-           memcmp(&a->op, &b->op, sizeof a->op) == 0;
+    const measured *x = a, *y = b;
+    const llmperf_sample *s = x->sample, *t = y->sample;
+    int order = memcmp(&s->op, &t->op, sizeof s->op);
+    order = order                    ? order
+            : s->copies != t->copies ? (s->copies > t->copies ? 1 : -1)
+            : s->window != t->window ? (s->window > t->window ? 1 : -1)
+                                     : (int)s->place - (int)t->place;
+    return order;
+}
+
+static int by_operator_and_file(const void *a, const void *b)
+{
+    const measured *x = a, *y = b;
+    int order = by_operator(a, b);
+    return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
 /* The sample's time as its memory would be undisturbed, by the roofline. */
@@ -607,31 +643,38 @@ static double time_undisturbed(const group *own, const llmperf_hw *hw, const llm
            llmperf_time_op(&then, hw, NULL, NULL, NULL);
 }
 
-/* Every sample beside the next one of the same operator. */
-static repeats repeats_of(const group *own, const llmperf_hw *hw)
+/* Every sample beside the next one of the same operator. False: out of memory. */
+static bool repeats_of(const group *own, const llmperf_hw *hw, repeats *ret)
 {
     repeats r = {0};
-    if (own->count >
-        POINTS) /* other people's sweeps: nothing is repeated there to learn this from */
-        return r;
+    *ret = r;
+    if (own->count < 2 ||
+        own->count > POINTS) /* other people's sweeps: nothing is repeated to learn this from */
+        return true;
+    measured *all = malloc((size_t)own->count * sizeof *all);
+    if (!all)
+        return false;
     for (int64_t i = 0; i < own->count; i++)
-        for (int64_t k = i + 1; k < own->count; k++) {
-            if (!same_operator(own->sample[i], own->sample[k]))
-                continue;
-            double ratio = log(time_undisturbed(own, hw, own->sample[k]) /
-                               time_undisturbed(own, hw, own->sample[i]));
-            r.sum += ratio;
-            r.squares += ratio * ratio;
-            r.pairs++;
-            break;
-        }
+        all[i] = (measured){own->sample[i], i};
+    qsort(all, (size_t)own->count, sizeof *all, by_operator_and_file);
+    for (int64_t i = 1; i < own->count; i++) {
+        if (by_operator(&all[i - 1], &all[i]) != 0)
+            continue;
+        double ratio = log(time_undisturbed(own, hw, all[i].sample) /
+                           time_undisturbed(own, hw, all[i - 1].sample));
+        r.sum += ratio;
+        r.squares += ratio * ratio;
+        r.pairs++;
+    }
+    free(all);
+    *ret = r;
     if (r.pairs < 2)
-        return r;
+        return true;
     /* what each does on its own is among the residuals already; their mean is not */
     double n = (double)r.pairs, mean = r.sum / n;
     double scatter = fmax(0, r.squares - n * mean * mean) / (n - 1);
-    r.drift = fmax(0, mean * mean - scatter / n);
-    return r;
+    ret->drift = fmax(0, mean * mean - scatter / n);
+    return true;
 }
 
 /* The 95 % point of Student's distribution beside that of the normal one (Cornish and Fisher). */
@@ -804,7 +847,8 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
                            .row = row,
                            .count = own->count,
                            .plain = g->options.plain,
-                           .points = g->options.points};
+                           .points = g->options.points,
+                           .jobs = g->options.jobs};
     int most = g->options.folds < 64 ? g->options.folds : 64;
     for (int64_t i = 0; i < own->count; i++) {
         const llmperf_sample *s = own->sample[i];
@@ -827,7 +871,9 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
                                             &one->entry.residual, &one->entry.correlation, NULL))
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (one->status == LLMPERF_OK) {
-        repeats twice = repeats_of(own, g->hw);
+        repeats twice;
+        if (!repeats_of(own, g->hw, &twice))
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         widen(&one->entry);
         allow_for_other_runs(&one->entry, &twice, &g->repeats);
         allow_for_memory(&one->entry, g->stream_spread);
@@ -868,7 +914,7 @@ static llmperf_status fit_one(const grouping *g, const group *own, llmperf_fit_o
 
 /*
  * Attention of a library may be several kernels, by query heads per KV head and by head size. Where
- * fits of the classes apart leave a tenth less error on shapes that they have not seen, they take the
+ * fits of the classes apart leave a twentieth less error on shapes that they have not seen, they take the
  * place of the one fit; `one` is that one, then the first of *ret_count.
  */
 static llmperf_status split_by(const grouping *g, const group *own, head_class by,
@@ -997,7 +1043,7 @@ static versions versions_of(const grouping *g, const group *own)
 
 /*
  * Versions of a library may run collectives in other ways. Where fits of the versions apart leave a
- * tenth less error on what they have not seen than one of all, that of the newest version with enough
+ * twentieth less error on what they have not seen than one of all, that of the newest version with enough
  * samples takes its place: it is what who plans today will run.
  */
 static llmperf_status choose_version(const grouping *g, const group *own, llmperf_fit_one *one,
@@ -1032,6 +1078,124 @@ static llmperf_status choose_version(const grouping *g, const group *own, llmper
     return status;
 }
 
+/* The rows that an entry speaks of: those of its heads, and of its version where there are any. */
+static bool rows_for(const grouping *g, const group *whole, const llmperf_calib_entry *entry,
+                     group *ret)
+{
+    group some;
+    bool all =
+        entry->key.heads == LLMPERF_HEADS_ANY && entry->key.head_size == LLMPERF_HEAD_SIZE_ANY;
+    if (all ? !part_of(whole, has_any, 0, &some) : !classes_of(whole, &entry->key, &some))
+        return false;
+    *ret = some;
+    for (int64_t i = 0; i < some.count && entry->version[0]; i++) {
+        int32_t version = some.sample[i]->version;
+        if (strncmp(g->all->name[version], entry->version, sizeof entry->version - 1) != 0)
+            continue;
+        bool good = version_of(&some, version, ret);
+        free(some.sample);
+        return good;
+    }
+    return true;
+}
+
+/* The fits of each group: room for a fit of each class of heads. */
+enum { FITS_OF_GROUP = LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT };
+
+typedef struct group_fits {
+    llmperf_fit_one fit[FITS_OF_GROUP];
+    int made;
+    llmperf_status status;
+    llmperf_error error;
+} group_fits;
+
+typedef struct all_groups {
+    const grouping *g;
+    group_fits *of;        /* g->count */
+    int order[GROUPS_MAX]; /* the largest first: nothing long is left for the end */
+} all_groups;
+
+/* False: out of memory. */
+static bool put_baselines(const grouping *g, const group *own, group_fits *to)
+{
+    for (int i = 0; i < to->made; i++) {
+        llmperf_calib_entry *entry = &to->fit[i].entry;
+        group rows;
+        if (to->fit[i].status != LLMPERF_OK)
+            continue;
+        if (!rows_for(g, own, entry, &rows))
+            return false;
+        bool good = put_constants(&rows, g->hw, &entry->quality);
+        free(rows.sample);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static void fit_whole_group(void *context, int piece)
+{
+    const all_groups *all = context;
+    const grouping *g = all->g;
+    const int i = all->order[piece];
+    const group *own = &g->group[i];
+    group_fits *to = &all->of[i];
+    llmperf_fit_one *one = to->fit;
+    if (own->key.devices == 0 && is_on_bus(&own->key, g->hw) && has_one_size(own))
+        return; /* the fit of that size says it all */
+    to->made = 1;
+    to->status = fit_one(g, own, one, &to->error);
+    if (to->status != LLMPERF_OK || one->status != LLMPERF_OK)
+        return;
+    bool splits =
+        !g->options.plain && own->key.kind == LLMPERF_KIND_ATTENTION &&
+        (own->key.regime == LLMPERF_REGIME_PREFILL || own->key.regime == LLMPERF_REGIME_DECODE);
+    if (splits)
+        to->status = split_heads(g, own, one, &to->made, &to->error);
+    else if (own->versions_differ && own->key.kind == LLMPERF_KIND_COLLECTIVE)
+        to->status = choose_version(g, own, one, &to->error);
+    if (to->status == LLMPERF_OK && !put_baselines(g, own, to))
+        to->status = llmperf_fail(&to->error, LLMPERF_E_MEMORY, "out of memory");
+}
+
+/* All groups over threads, their fits in the order of the groups. */
+static llmperf_status fit_groups(grouping *g, llmperf_fits *fits, llmperf_error *error)
+{
+    llmperf_status status = LLMPERF_OK;
+    all_groups all = {.g = g, .of = calloc((size_t)g->count, sizeof *all.of)};
+    if (!all.of)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    for (int i = 0; i < g->count; i++) {
+        int at = i;
+        for (; at > 0 && g->group[all.order[at - 1]].count < g->group[i].count; at--)
+            all.order[at] = all.order[at - 1];
+        all.order[at] = i;
+    }
+    fit_handler *handler = fit_begin();
+    fit_spread(g->options.jobs, g->count, fit_whole_group, &all);
+    fit_end(handler);
+    int count = 0;
+    for (int i = 0; i < g->count; i++) {
+        count += all.of[i].made;
+        if (status == LLMPERF_OK && all.of[i].status != LLMPERF_OK) {
+            status = all.of[i].status;
+            if (error)
+                *error = all.of[i].error;
+        }
+    }
+    if (status == LLMPERF_OK) {
+        fits->fit = calloc((size_t)count + 1, sizeof *fits->fit);
+        if (!fits->fit)
+            status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    }
+    for (int i = 0; status == LLMPERF_OK && i < g->count; i++) {
+        memcpy(&fits->fit[fits->count], all.of[i].fit, (size_t)all.of[i].made * sizeof *fits->fit);
+        fits->count += all.of[i].made;
+    }
+    free(all.of);
+    return status;
+}
+
 llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                            const llmperf_fit_options *options, llmperf_fits *ret_fits,
                            llmperf_error *error)
@@ -1041,11 +1205,6 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
     llmperf_status status = make_groups(samples, hw, options, &g, error);
     if (status != LLMPERF_OK)
         return status;
-    /* room for a fit of each class of heads */
-    const size_t most = LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT;
-    fits.fit = calloc((size_t)g.count * most + 1, sizeof *fits.fit);
-    if (!fits.fit)
-        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (status == LLMPERF_OK && g.count == 0) {
         status = g.foreign > 0
                      ? llmperf_fail(error, LLMPERF_E_FIT,
@@ -1056,27 +1215,17 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                                     (long long)samples->count);
     }
     for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
-        repeats one = repeats_of(&g.group[i], g.hw);
+        repeats one;
+        if (!repeats_of(&g.group[i], g.hw, &one)) {
+            status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+            break;
+        }
         g.repeats.drift += one.drift * (double)one.pairs;
         g.repeats.pairs += one.pairs;
     }
     g.repeats.drift /= fmax(1, (double)g.repeats.pairs);
-    for (int i = 0; fits.fit && status == LLMPERF_OK && i < g.count; i++) {
-        const group *own = &g.group[i];
-        llmperf_fit_one *one = &fits.fit[fits.count];
-        int made = 1;
-        if (own->key.devices == 0 && is_on_bus(&own->key, hw) && has_one_size(own))
-            continue; /* the fit of that size says it all */
-        status = fit_one(&g, own, one, error);
-        if (status == LLMPERF_OK && one->status == LLMPERF_OK && !g.options.plain &&
-            own->key.kind == LLMPERF_KIND_ATTENTION &&
-            (own->key.regime == LLMPERF_REGIME_PREFILL || own->key.regime == LLMPERF_REGIME_DECODE))
-            status = split_heads(&g, own, one, &made, error);
-        if (status == LLMPERF_OK && one->status == LLMPERF_OK && own->versions_differ &&
-            own->key.kind == LLMPERF_KIND_COLLECTIVE)
-            status = choose_version(&g, own, one, error);
-        fits.count += made;
-    }
+    if (status == LLMPERF_OK)
+        status = fit_groups(&g, &fits, error);
     if (status == LLMPERF_OK) {
         fits.foreign = g.foreign;
         fits.samples = g.used;
@@ -1087,8 +1236,6 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
         memcpy(fits.device, g.device, sizeof fits.device);
         snprintf(fits.digest, sizeof fits.digest, "fnv1a64:%016llx", (unsigned long long)g.hash);
         *ret_fits = fits;
-    } else {
-        free(fits.fit);
     }
     grouping_free(&g);
     return status;
@@ -1148,27 +1295,6 @@ llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *re
     return LLMPERF_OK;
 }
 
-/* The rows that an entry speaks of: those of its heads, and of its version where there are any. */
-static bool rows_for(const grouping *g, const group *whole, const llmperf_calib_entry *entry,
-                     group *ret)
-{
-    group some;
-    bool all =
-        entry->key.heads == LLMPERF_HEADS_ANY && entry->key.head_size == LLMPERF_HEAD_SIZE_ANY;
-    if (all ? !part_of(whole, has_any, 0, &some) : !classes_of(whole, &entry->key, &some))
-        return false;
-    *ret = some;
-    for (int64_t i = 0; i < some.count && entry->version[0]; i++) {
-        int32_t version = some.sample[i]->version;
-        if (strncmp(g->all->name[version], entry->version, sizeof entry->version - 1) != 0)
-            continue;
-        bool good = version_of(&some, version, ret);
-        free(some.sample);
-        return good;
-    }
-    return true;
-}
-
 bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
                        const llmperf_fit_options *options, const llmperf_calib_entry *entry,
                        llmperf_fit_score *ret_score)
@@ -1188,7 +1314,9 @@ bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
         if (!rows_for(&g, &g.group[i], entry, &own))
             break;
         memset(ret_score, 0, sizeof *ret_score);
-        found = judge(&own, hw, entry, &ret_score->quality, NULL, NULL, &ret_score->coverage_frac);
+        found =
+            judge(&own, hw, entry, &ret_score->quality, NULL, NULL, &ret_score->coverage_frac) &&
+            put_constants(&own, hw, &ret_score->quality);
         free(own.sample);
     }
     grouping_free(&g);

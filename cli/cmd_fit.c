@@ -17,7 +17,7 @@ typedef struct fit_arguments {
     const char *hw, *map, *library, *dtype, *op, *test, *complete, *name, *date;
     const char *engine, *alias, *source, *licence, *residuals;
     bool plain, gemv_apart, windowed, parameters, quick;
-    int64_t points;
+    int64_t points, jobs;
 } fit_arguments;
 
 static const option OPTIONS[] = {
@@ -46,6 +46,8 @@ static const option OPTIONS[] = {
     OPTION_ROW(fit_arguments, points, INT64, "points", 0, "N",
                "samples that a fit uses at most, spread over the shapes; all are scored", .min = 16,
                .max = 1000000, .default_text = "3000", .group = "Fit"),
+    OPTION_ROW(fit_arguments, jobs, INT64, "jobs", 'j', "N", "threads; the result is the same",
+               .min = 1, .max = 16, .default_text = "the cores", .group = "Fit"),
     OPTION_ROW(fit_arguments, engine, TEXT, "engine", 0, "NAME",
                "only runs of this engine; its profile is what is fitted", .group = "Runs"),
     OPTION_ROW(fit_arguments, alias, WORDS, "alias", 0, "NAMES",
@@ -275,6 +277,7 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
     if (status != LLMPERF_OK)
         return status;
     const llmperf_fit_options options = {.points = (int)a->points,
+                                         .jobs = (int)a->jobs,
                                          .plain = a->plain,
                                          .gemv_apart = a->gemv_apart,
                                          .windowed = a->windowed,

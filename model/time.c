@@ -28,18 +28,14 @@ static const llmperf_calib_entry IDEAL_COLLECTIVE = {
               [LLMPERF_PARAM_LINK] = 1},
 };
 
-/* d norm / d x[i] = (x[i] / norm)^(p - 1), out of the powers that the norm was made of. */
-static void norm_slopes(const double *x, const double *power, int count, double p, double norm,
-                        double largest, double *ret_dx)
-{
-    double by_norm = p == 1 ? 1 : p == 2 ? largest / norm : pow(largest / norm, p - 1);
-    for (int i = 0; i < count; i++)
-        ret_dx[i] = p == 1 ? 1 : x[i] > 0 ? power[i] / (x[i] / largest) * by_norm : 0;
-}
-
 /*
  * norm_p(x) = (sum x^p)^(1/p) of non-negative terms, never below the largest one.
- * ret_dx[i] = d norm / d x[i]; *ret_dp = d norm / d p (both may be NULL).
+ * ret_dx[i] = d norm / d x[i]; *ret_dp = d norm / d p (both may be NULL, together).
+ *
+ * With r = x / largest, so that no power over- or underflows: norm = largest (sum r^p)^(1/p), and
+ *   d norm / d x[i] = (x[i] / norm)^(p - 1) = r[i]^p / r[i] (norm / largest) / sum
+ *   d norm / d p = norm (sum r^p log r / (p sum) - log(sum) / p^2)
+ * so that one logarithm of each term gives its power and both slopes.
  */
 static double norm_p(const double *x, int count, double p, double *ret_dx, double *ret_dp)
 {
@@ -50,45 +46,41 @@ static double norm_p(const double *x, int count, double p, double *ret_dx, doubl
             largest = x[i];
             at = i;
         }
-    double norm;
     if (isinf(p) || largest == 0) {
-        norm = largest;
         if (ret_dx)
             for (int i = 0; i < count; i++)
                 ret_dx[i] = i == at && largest > 0 ? 1 : 0;
         if (ret_dp)
             *ret_dp = 0;
-        return norm;
+        return largest;
     }
-    /* scaled by the largest term, so that no power over- or underflows */
-    double sum = 0, power[TERMS] = {0}; /* (x / largest)^p */
-    if (p == 1) {
-        for (int i = 0; i < count; i++)
-            sum += x[i];
-        norm = sum;
-        sum /= largest;
-    } else if (p == 2) {
-        for (int i = 0; i < count; i++)
-            sum += power[i] = (x[i] / largest) * (x[i] / largest);
-        norm = largest * sqrt(sum);
-    } else {
-        for (int i = 0; i < count; i++)
-            if (x[i] > 0)
-                sum += power[i] = x[i] == largest ? 1 : pow(x[i] / largest, p);
-        norm = largest * pow(sum, 1 / p);
+    /* the largest term is 1 of the sum */
+    double sum = 1, plain = largest, sum_log = 0, ratio[TERMS], power[TERMS];
+    const bool by_log = (p != 1 && p != 2) || ret_dp;
+    for (int i = 0; i < count; i++) {
+        ratio[i] = x[i] / largest;
+        power[i] = 0;
+        if (i == at || !(ratio[i] > 0))
+            continue;
+        plain += x[i];
+        double log_ratio = by_log ? log(ratio[i]) : 0;
+        power[i] = p == 2 ? ratio[i] * ratio[i] : p == 1 ? ratio[i] : exp(p * log_ratio);
+        sum += power[i];
+        sum_log += power[i] * log_ratio;
     }
-    if (norm < largest) /* rounding must not undercut the floor */
-        norm = largest;
+    double log_sum = by_log ? log(sum) : 0;
+    double root = p == 2 ? sqrt(sum) : p == 1 ? sum : exp(log_sum / p);
+    if (root < 1) /* rounding must not undercut the floor */
+        root = 1;
     if (ret_dx)
-        norm_slopes(x, power, count, p, norm, largest, ret_dx);
-    if (ret_dp) {
-        double sum_log = 0;
         for (int i = 0; i < count; i++)
-            if (x[i] > 0 && x[i] < largest)
-                sum_log += (p == 1 ? x[i] / largest : power[i]) * log(x[i] / largest);
-        *ret_dp = norm * (sum_log / (p * sum) - log(sum) / (p * p));
-    }
-    return norm;
+            ret_dx[i] = p == 1         ? 1
+                        : i == at      ? root / sum
+                        : ratio[i] > 0 ? power[i] / ratio[i] * root / sum
+                                       : 0;
+    if (ret_dp)
+        *ret_dp = largest * root * (sum_log / (p * sum) - log_sum / (p * p));
+    return p == 1 ? plain : largest * root;
 }
 
 /* Bits of a stored element: of the weights of a GEMM, of the KV cache of attention; 0 = none. */
@@ -653,6 +645,7 @@ static void split_gradient(const extend_join *j, const double *param, const doub
         double by_mu = i == 0 ? 1 - j->mu : j->mu;
         const double *own = source[i];
         double *d = g->dlog[i];
+        memset(d, 0, sizeof g->dlog[i]);
         for (int k = LLMPERF_PARAM_FILL; k < LLMPERF_PARAM_COUNT; k++)
             d[k] = dlog[k] * by_lambda;
         for (int e = 0; e < 2; e++) {
@@ -714,11 +707,14 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         is_reads = entry->compute_is_reads;
     }
 
-    double by_compute[LLMPERF_PARAM_COUNT]; /* set where a gradient is asked for */
+    double of_joined[LLMPERF_PARAM_COUNT];
+    double *dlog = !g ? NULL : is_joined ? of_joined : g->dlog[0];
     double x[TERMS];
-    if (g)
-        memset(by_compute, 0, sizeof by_compute);
-    x[0] = compute_time(op, hw, param, &shape, g ? by_compute : NULL);
+    if (g) {
+        g->count = 0;
+        memset(dlog, 0, sizeof of_joined);
+    }
+    x[0] = compute_time(op, hw, param, &shape, dlog);
     double tall = 1 + param[LLMPERF_PARAM_TALL] * shape.tall;
     double bytes = op->bytes + param[LLMPERF_PARAM_GROUP_READS] * shape.again_bytes;
     x[1] = bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
@@ -752,13 +748,10 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     }
     t->bound = largest_term(t);
 
-    if (g)
-        memset(g, 0, sizeof *g);
     if (g && t->time_s > 0) {
-        double dlog[LLMPERF_PARAM_COUNT];
         const double per = 1 / t->time_s, by_term = dx[0] * x[0] * per;
         for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
-            dlog[i] = by_term * by_compute[i];
+            dlog[i] *= by_term; /* those of compute; the others are 0 so far */
         dlog[LLMPERF_PARAM_MEMORY] = -dx[1] * x[1] / param[LLMPERF_PARAM_MEMORY] * per;
         dlog[LLMPERF_PARAM_LAUNCH] = op->launches * per;
         dlog[LLMPERF_PARAM_HEAD] = head * op->launches * per;
@@ -778,13 +771,9 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         dlog[LLMPERF_PARAM_PASSES] = pass * per;
         g->entry[0] = index;
         g->entry[1] = index_decode;
-        if (is_joined) {
-            g->count = 2;
+        g->count = is_joined ? 2 : 1;
+        if (is_joined)
             split_gradient(&j, param, dlog, g);
-        } else {
-            g->count = 1;
-            memcpy(g->dlog[0], dlog, sizeof dlog);
-        }
     }
     return t->time_s;
 }

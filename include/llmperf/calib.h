@@ -330,7 +330,8 @@ typedef struct llmperf_time {
 
 /*
  * d(log time) / d(parameter), natural parameters, of up to two calibration entries (an extend
- * operator joins the prefill and the decode fit). entry[i] = LLMPERF_CALIB_NO_ENTRY: ideal.
+ * operator joins the prefill and the decode fit): the first `count` of entry and dlog are set, none
+ * where the time is 0. entry[i] = LLMPERF_CALIB_NO_ENTRY: ideal.
  */
 typedef struct llmperf_gradient {
     int count;

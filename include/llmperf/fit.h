@@ -18,6 +18,7 @@ extern "C" {
 typedef struct llmperf_fit_options {
     int points;      /* the fit uses at most this many, spread over the shapes; 3000 */
     int folds;       /* for the error on shapes left out; 10 */
+    int jobs;        /* threads; as many as there are processors. The result is the same */
     bool plain;      /* t0, e_c, e_m, c_k, c_w, p alone, none of the refinements */
     bool gemv_apart; /* products with one row get a fit of their own */
     bool windowed;   /* fit sliding-window shapes together with the others */
@@ -57,7 +58,8 @@ LLMPERF_API void llmperf_fits_free(llmperf_fits *fits);
  *              llmperf_time_op(), robust against outliers; cold operands alone where caches matter
  *   errors:    LLMPERF_E_FIT when no sample is usable; a group that fails keeps its reason and the
  *              others go on; LLMPERF_E_MEMORY
- *   threads:   GSL's error handler is saved, disabled and restored: not re-entrant for that moment
+ *   threads:   starts options->jobs of its own and joins them. GSL's error handler is saved, disabled
+ *              and restored: not re-entrant
  */
 LLMPERF_API llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                                        const llmperf_fit_options *options, llmperf_fits *ret_fits,

@@ -179,4 +179,19 @@ def _():
         contains(told.err, "did you mean 'to_64'")
 
 
+@case("any number of threads writes the same calibration; 0 and 17 are refused")
+def _():
+    with folder() as place:
+        write(place / "train.csv", (2, 4, 8), OLD_AND_NEW)
+        made = []
+        for jobs in ("1", "2", "16"):
+            run(["fit", place / "train.csv", "--hw", "h100-sxm", "--jobs", jobs, "-o", place / "c.yaml"], code=0)
+            made.append((place / "c.yaml").read_bytes())
+        expect(made[0] == made[1] == made[2], "calibrations differ by the number of threads")
+        for jobs in ("0", "17", "-1", "many"):
+            out = run(["fit", place / "train.csv", "--hw", "h100-sxm", "--jobs", jobs], code=2)
+            contains(out.err, "--jobs")
+            expect(out.err.count("\n") == 1, out.err)
+
+
 main()

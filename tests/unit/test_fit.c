@@ -274,6 +274,104 @@ Test(fit, kernels_of_two_head_sizes_come_apart)
     llmperf_samples_free(&m.samples);
 }
 
+/* Attention of two formats and products, with noise: several groups, classes and forms. */
+static maker several_groups(void)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ATTENTION);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 8e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    maker m = make(t, 0.05, 0.05);
+    for (int i = 0; i < 4; i++) {
+        put_attention(&m, true);
+        put_attention(&m, false);
+    }
+    m.truth = truth_of(LLMPERF_KIND_GEMM);
+    m.truth.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    m.truth.param[LLMPERF_PARAM_LAUNCH] = 5e-6;
+    m.truth.param[LLMPERF_PARAM_NORM] = 3;
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1024);
+    put_products(&m, LLMPERF_DTYPE_FP8, 1, 1024);
+    return m;
+}
+
+Test(fit, any_number_of_threads_gives_the_same_fits)
+{
+    maker m = several_groups();
+    llmperf_fits one = run(&m, &(llmperf_fit_options){.jobs = 1});
+    cr_assert(one.count >= 4, "%d", one.count);
+    for (int jobs = 0; jobs <= 16; jobs += jobs < 3 ? 1 : 13) {
+        llmperf_fits many = run(&m, &(llmperf_fit_options){.jobs = jobs});
+        cr_assert(many.count == one.count, "%d threads: %d fits, not %d", jobs, many.count,
+                  one.count);
+        for (int i = 0; i < one.count; i++) {
+            const llmperf_calib_entry *a = &one.fit[i].entry, *b = &many.fit[i].entry;
+            cr_expect(llmperf_calib_same_key(&a->key, &b->key) &&
+                          strcmp(a->remarks, b->remarks) == 0,
+                      "%d threads, fit %d: '%s', not '%s'", jobs, i, b->remarks, a->remarks);
+            cr_expect(memcmp(a->param, b->param, sizeof a->param) == 0 &&
+                          memcmp(a->covariance, b->covariance, sizeof a->covariance) == 0 &&
+                          a->quality.left_out_frac == b->quality.left_out_frac,
+                      "%d threads, fit %d", jobs, i);
+        }
+        llmperf_fits_free(&many);
+    }
+    llmperf_fits_free(&one);
+    llmperf_samples_free(&m.samples);
+}
+
+/* Every weight matrix is off by a factor of its own. */
+static double factor_of(const llmperf_op *op)
+{
+    rng r = {.state = (uint64_t)(op->n * 131 + op->k)};
+    for (int i = 0; i < 8; i++)
+        rng_next(&r);
+    return exp(0.15 * normal(&r));
+}
+
+/* The error on shapes left out is that of fits which never saw them, each matrix in turn. */
+Test(fit, the_error_on_shapes_left_out_is_that_of_fits_without_them)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 6e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2.5;
+    maker m = make(t, 0.02, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    for (int64_t i = 0; i < m.samples.count; i++)
+        m.samples.sample[i].time_s *= factor_of(&m.samples.sample[i].op);
+    const llmperf_fit_options options = {.plain = true, .folds = 49};
+    llmperf_fits fits = run(&m, &options);
+    llmperf_calib_entry whole = only(&fits);
+
+    static const double sizes[] = {256, 512, 1024, 2048, 4096, 8192, 14336};
+    double sum = 0, seen = 0;
+    for (int which = 0; which < 49; which++) {
+        maker rest = make(t, 0, 0), out = make(t, 0, 0);
+        for (int64_t i = 0; i < m.samples.count; i++) {
+            const llmperf_sample *s = &m.samples.sample[i];
+            bool is_out = s->op.n == sizes[which / 7] && s->op.k == sizes[which % 7];
+            cr_assert(llmperf_samples_add(is_out ? &out.samples : &rest.samples, s, NULL) ==
+                      LLMPERF_OK);
+        }
+        llmperf_fit_score score;
+        llmperf_fits without = run(&rest, &options);
+        llmperf_calib_entry e = only(&without);
+        if (llmperf_fit_judge(&out.samples, &out.hw, &options, &e, &score)) { /* else all warm */
+            sum += score.quality.mean_frac * (double)score.quality.samples;
+            seen += (double)score.quality.samples;
+        }
+        llmperf_samples_free(&rest.samples);
+        llmperf_samples_free(&out.samples);
+    }
+    cr_expect(is_near(whole.quality.left_out_frac, sum / seen, 0.03), "%g, refitted %g",
+              whole.quality.left_out_frac, sum / seen);
+    cr_expect(whole.quality.left_out_frac > 1.01 * whole.quality.mean_frac, "%g, seen %g",
+              whole.quality.left_out_frac, whole.quality.mean_frac);
+    llmperf_samples_free(&m.samples);
+}
+
 Test(fit, prefill_attention_comes_back)
 {
     llmperf_calib_entry t = truth_of(LLMPERF_KIND_ATTENTION);
