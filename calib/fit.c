@@ -171,6 +171,14 @@ static param_set params_of_collective(const fit_problem *problem, double t0, int
     return s;
 }
 
+/* Memory whose speed changes tells its own limit from that of the units that take bytes in. */
+static void add_memory(param_set *set, const fit_problem *problem, double start)
+{
+    add(set, LLMPERF_PARAM_MEMORY, LOGISTIC, 0, start, TYPICAL_MEMORY, false);
+    if (problem->memory_moves)
+        add(set, LLMPERF_PARAM_FEED, POSITIVE, 0, 0.8, 0, false);
+}
+
 /* `form`: of a collective, see above; of attention a walk; of a GEMM 1 = the k loop adds to the time instead of running
  * beside memory and compute. */
 static param_set params_of(const fit_problem *problem, double least_time_s, int form)
@@ -184,13 +192,13 @@ static param_set params_of(const fit_problem *problem, double least_time_s, int 
         return params_of_collective(problem, t0, form);
     case LLMPERF_KIND_ELEMENTWISE:
     case LLMPERF_KIND_GATHER:
-        add(&s, LLMPERF_PARAM_MEMORY, LOGISTIC, 0, 0.7, TYPICAL_MEMORY, false);
+        add_memory(&s, problem, 0.7);
         add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
         return s;
     default:
         break;
     }
-    add(&s, LLMPERF_PARAM_MEMORY, LOGISTIC, 0, 0.8, TYPICAL_MEMORY, false);
+    add_memory(&s, problem, 0.8);
     if (key->gemv) { /* flop and bytes of one row are proportional: nothing tells them apart */
         add(&s, LLMPERF_PARAM_LAUNCH, POSITIVE, 0, t0, 0, false);
         return s;

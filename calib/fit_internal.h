@@ -24,6 +24,7 @@ typedef struct fit_problem {
     bool plain;        /* no refinements */
     bool many_devices; /* a collective: more than one group size */
     bool many_sizes;   /* attention: heads of more than one size */
+    bool memory_moves; /* bytes took more time in some samples than in others */
     int points;
     int jobs; /* threads; 0 = as many as there are processors */
 } fit_problem;

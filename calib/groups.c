@@ -20,7 +20,8 @@ static const double COMMON_CI = 0.05;    /* an interval of this share halves the
 static const double SPLIT_GAIN = 0.95;   /* of the error: worth a fit of its own */
 static const double BUS_SPREAD = 0.25;   /* of log(time), between hosts */
 static const double MOST_RESIDUAL = 1.5; /* a factor of 4.5: says nothing about any operator */
-static const double STREAM_FRAC = 0.15;  /* below the best: something held it up */
+static const double MOVES = 1.25;        /* of two rates of memory: tells them from the cores' */
+static const double STREAM_FRAC = 0.15;  /* of the usual rate: the same speed of memory */
 static const double Z90 = 1.6448536269514722;
 
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
@@ -107,9 +108,9 @@ static llmperf_op op_on(const llmperf_sample *s, const llmperf_hw *hw)
     return op;
 }
 
-/* The operator as undisturbed memory would have timed it: where a stream beside it took f times as
- * long as `stream` says, its bytes took f times as long as well, and stand for f times as many. */
-static llmperf_op op_undisturbed(const llmperf_sample *s, const llmperf_hw *hw, double stream)
+/* The operator as the usual memory would have timed it: where a stream beside it took f times as long
+ * as `stream` says, its bytes took f times as long as well, and stand for f times as many. */
+static llmperf_op op_as_usual(const llmperf_sample *s, const llmperf_hw *hw, double stream)
 {
     llmperf_op op = op_on(s, hw);
     if (!(stream > 0 && s->stream_bytes_per_s > 0))
@@ -117,34 +118,40 @@ static llmperf_op op_undisturbed(const llmperf_sample *s, const llmperf_hw *hw, 
     return llmperf_op_slowed(&op, stream / s->stream_bytes_per_s);
 }
 
-/* The rate of the stream beside the samples of a part where nothing held it up (mean, of logarithms,
- * of those within STREAM_FRAC of the best), and by how much it differs from that in all: root mean
- * square of the logarithm. 0: no stream ran. */
-static void streams_of(const llmperf_samples *all, const llmperf_hw *hw, double *ret_alone,
+/* The usual rate of the stream beside the samples of a part (mean, of logarithms, of those within
+ * STREAM_FRAC of their median), and by how much it differs from that in all: root mean square of the
+ * logarithm. 0: no stream ran. False: out of memory. */
+static bool streams_of(const llmperf_samples *all, const llmperf_hw *hw, double *ret_usual,
                        double *ret_spread)
 {
-    double best = 0, sum = 0, squares = 0;
-    int64_t alone = 0, count = 0;
-    for (int i = 0; i < 3; i++)
-        for (int64_t k = 0; k < all->count; k++) {
-            const llmperf_sample *s = &all->sample[k];
-            const char *part = all->name[s->hw];
-            double rate = s->stream_bytes_per_s;
-            if (!(rate > 0) || (part[0] && !llmperf_hw_is(hw, part)))
-                continue;
-            if (i == 0) {
-                best = fmax(best, rate);
-            } else if (i == 1 && rate * (1 + STREAM_FRAC) >= best) {
-                sum += log(rate);
-                alone++;
-            } else if (i == 2) {
-                double off = log(rate) - sum / (double)alone;
-                squares += off * off;
-                count++;
-            }
+    double *rate = malloc((size_t)(all->count + 1) * sizeof *rate);
+    double sum = 0, squares = 0;
+    int64_t count = 0, near = 0;
+    *ret_usual = *ret_spread = 0;
+    if (!rate)
+        return false;
+    for (int64_t i = 0; i < all->count; i++) {
+        const llmperf_sample *s = &all->sample[i];
+        const char *part = all->name[s->hw];
+        if (s->stream_bytes_per_s > 0 && (!part[0] || llmperf_hw_is(hw, part)))
+            rate[count++] = s->stream_bytes_per_s;
+    }
+    fit_sort(rate, count);
+    double median = count > 0 ? rate[count / 2] : 0; /* one that was measured */
+    for (int64_t i = 0; i < count; i++)
+        if (rate[i] <= median * (1 + STREAM_FRAC) && rate[i] * (1 + STREAM_FRAC) >= median) {
+            sum += log(rate[i]);
+            near++;
         }
-    *ret_alone = alone > 0 ? exp(sum / (double)alone) : 0;
-    *ret_spread = count > 0 ? sqrt(squares / (double)count) : 0;
+    double usual = sum / fmax(1, (double)near);
+    for (int64_t i = 0; i < count; i++)
+        squares += (log(rate[i]) - usual) * (log(rate[i]) - usual);
+    if (count > 0) {
+        *ret_usual = exp(usual);
+        *ret_spread = sqrt(squares / (double)count);
+    }
+    free(rate);
+    return true;
 }
 
 /* Do groups of some size go over the host's bus? There the way depends on who shares it: a fit per
@@ -270,7 +277,7 @@ typedef struct group {
     const llmperf_sample **sample; /* the usable ones */
     int64_t count, capacity;
     int64_t warm, refused, windowed, disturbed;
-    double stream_bytes_per_s; /* where nothing held memory up; 0 = not known */
+    double stream_bytes_per_s; /* as usual; 0 = not known */
 } group;
 
 /* Logarithms of the ratios of times of one operator that was measured more than once. */
@@ -291,7 +298,6 @@ typedef struct grouping {
     uint64_t hash;
     bool throttled, contended;
     double stream_bytes_per_s, stream_spread; /* streams_of() */
-    repeats repeats;                          /* drift and pairs of all groups */
     bool crowded;                             /* more than GROUPS_MAX of them */
 } grouping;
 
@@ -419,8 +425,7 @@ static llmperf_status make_groups(const llmperf_samples *samples, const llmperf_
     g.options.points = g.options.points > 0 ? g.options.points : POINTS;
     g.options.folds = g.options.folds > 0 ? g.options.folds : FOLDS;
     g.group = calloc(GROUPS_MAX, sizeof *g.group);
-    streams_of(samples, hw, &g.stream_bytes_per_s, &g.stream_spread);
-    bool good = g.group != NULL;
+    bool good = g.group != NULL && streams_of(samples, hw, &g.stream_bytes_per_s, &g.stream_spread);
     for (int64_t i = 0; good && i < samples->count; i++)
         good = file_sample(&g, &samples->sample[i]);
     if (!good) {
@@ -566,7 +571,7 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         llmperf_op op = op_on(s, hw);
         llmperf_gradient g;
         double ideal = llmperf_time_op(&op, hw, NULL, NULL, NULL);
-        llmperf_op then = op_undisturbed(s, hw, own->stream_bytes_per_s);
+        llmperf_op then = op_as_usual(s, hw, own->stream_bytes_per_s);
         double predicted = llmperf_time_op(&then, hw, calib, NULL, &g);
         double ratio = predicted / s->time_s, residual = -log(ratio);
         error[i] = fabs(ratio - 1);
@@ -635,16 +640,18 @@ static int by_operator_and_file(const void *a, const void *b)
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-/* The sample's time as its memory would be undisturbed, by the roofline. */
-static double time_undisturbed(const group *own, const llmperf_hw *hw, const llmperf_sample *s)
+/* log(measured / predicted) */
+static double error_of(const group *own, const llmperf_hw *hw, const llmperf_calib *calib,
+                       const llmperf_sample *s)
 {
-    llmperf_op now = op_on(s, hw), then = op_undisturbed(s, hw, own->stream_bytes_per_s);
-    return s->time_s * llmperf_time_op(&now, hw, NULL, NULL, NULL) /
-           llmperf_time_op(&then, hw, NULL, NULL, NULL);
+    llmperf_op op = op_as_usual(s, hw, own->stream_bytes_per_s);
+    return log(s->time_s / llmperf_time_op(&op, hw, calib, NULL, NULL));
 }
 
-/* Every sample beside the next one of the same operator. False: out of memory. */
-static bool repeats_of(const group *own, const llmperf_hw *hw, repeats *ret)
+/* Every sample beside the next one of the same operator, each beside what the fit makes of it: memory
+ * may have changed meanwhile. False: out of memory. */
+static bool repeats_of(const group *own, const llmperf_hw *hw, const llmperf_calib_entry *entry,
+                       repeats *ret)
 {
     repeats r = {0};
     *ret = r;
@@ -652,21 +659,27 @@ static bool repeats_of(const group *own, const llmperf_hw *hw, repeats *ret)
         own->count > POINTS) /* other people's sweeps: nothing is repeated to learn this from */
         return true;
     measured *all = malloc((size_t)own->count * sizeof *all);
-    if (!all)
+    llmperf_calib *calib = malloc(sizeof *calib);
+    if (!all || !calib) {
+        free(all);
+        free(calib);
         return false;
+    }
+    fit_calib_of(entry, calib);
     for (int64_t i = 0; i < own->count; i++)
         all[i] = (measured){own->sample[i], i};
     qsort(all, (size_t)own->count, sizeof *all, by_operator_and_file);
     for (int64_t i = 1; i < own->count; i++) {
         if (by_operator(&all[i - 1], &all[i]) != 0)
             continue;
-        double ratio = log(time_undisturbed(own, hw, all[i].sample) /
-                           time_undisturbed(own, hw, all[i - 1].sample));
+        double ratio =
+            error_of(own, hw, calib, all[i].sample) - error_of(own, hw, calib, all[i - 1].sample);
         r.sum += ratio;
         r.squares += ratio * ratio;
         r.pairs++;
     }
     free(all);
+    free(calib);
     *ret = r;
     if (r.pairs < 2)
         return true;
@@ -835,6 +848,17 @@ static bool version_of(const group *whole, int32_t version, group *ret)
     return true;
 }
 
+/* What fits nothing is no fit. */
+static void refuse_disagreement(llmperf_fit_one *one)
+{
+    if (one->status != LLMPERF_OK || one->entry.residual <= MOST_RESIDUAL)
+        return;
+    one->status = LLMPERF_E_FIT;
+    snprintf(one->why, sizeof one->why,
+             "the samples disagree by a factor of %.3g with each other: measured in company?",
+             exp(fmin(one->entry.residual, 50)));
+}
+
 static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit_one *one,
                                 llmperf_error *error)
 {
@@ -850,18 +874,22 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
                            .points = g->options.points,
                            .jobs = g->options.jobs};
     int most = g->options.folds < 64 ? g->options.folds : 64;
+    double slowest = 0, fastest = 0; /* streams beside the samples: s/byte, bytes/s */
     for (int64_t i = 0; i < own->count; i++) {
         const llmperf_sample *s = own->sample[i];
         double ci = s->ci_s / s->time_s / COMMON_CI;
         uint64_t family = family_of(s);
-        row[i] = (fit_row){.op = op_undisturbed(s, g->hw, own->stream_bytes_per_s),
+        row[i] = (fit_row){.op = op_as_usual(s, g->hw, own->stream_bytes_per_s),
                            .log_time = log(s->time_s),
                            .weight = 1 / (1 + ci * ci),
                            .family = family,
                            .fold = (int)(family % (uint64_t)most)};
         problem.many_devices |= row[i].op.devices != row[0].op.devices;
         problem.many_sizes |= row[i].op.head_dim != row[0].op.head_dim;
+        slowest = fmax(slowest, s->stream_bytes_per_s > 0 ? 1 / s->stream_bytes_per_s : 0);
+        fastest = fmax(fastest, s->stream_bytes_per_s);
     }
+    problem.memory_moves = slowest * fastest > MOVES;
     problem.folds = fold_count(row, own->count, most) > 1 ? most : 0;
     one->status = fit_solve(&problem, &one->entry, &one->at_bound, &why);
     free(row);
@@ -870,26 +898,13 @@ static llmperf_status fit_group(const grouping *g, const group *own, llmperf_fit
     if (one->status == LLMPERF_OK && !judge(own, g->hw, &one->entry, &one->entry.quality,
                                             &one->entry.residual, &one->entry.correlation, NULL))
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    if (one->status == LLMPERF_OK) {
-        repeats twice;
-        if (!repeats_of(own, g->hw, &twice))
-            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    if (one->status == LLMPERF_OK)
         widen(&one->entry);
-        allow_for_other_runs(&one->entry, &twice, &g->repeats);
-        allow_for_memory(&one->entry, g->stream_spread);
-        if (own->key.devices == 0 && is_on_bus(&own->key, g->hw))
-            allow_for_bus(&one->entry);
-    }
-    if (one->status == LLMPERF_OK && !(one->entry.residual <= MOST_RESIDUAL)) {
-        one->status = LLMPERF_E_FIT;
-        snprintf(one->why, sizeof one->why,
-                 "the samples disagree by a factor of %.3g with each other: measured in company?",
-                 exp(fmin(one->entry.residual, 50)));
-    } else if (one->status != LLMPERF_OK) {
+    refuse_disagreement(one);
+    if (one->status != LLMPERF_OK && !one->why[0])
         snprintf(one->why, sizeof one->why, "%.250s (%lld warm, %lld faster than the roofline%s)",
                  why.text, (long long)own->warm, (long long)own->refused,
                  own->windowed ? ", windows left out" : "");
-    }
     return LLMPERF_OK;
 }
 
@@ -1104,6 +1119,7 @@ enum { FITS_OF_GROUP = LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT };
 
 typedef struct group_fits {
     llmperf_fit_one fit[FITS_OF_GROUP];
+    repeats twice[FITS_OF_GROUP];
     int made;
     llmperf_status status;
     llmperf_error error;
@@ -1115,7 +1131,8 @@ typedef struct all_groups {
     int order[GROUPS_MAX]; /* the largest first: nothing long is left for the end */
 } all_groups;
 
-/* False: out of memory. */
+/* What the fit of a group cannot know alone: its baseline, and of which samples there are two. False: out
+ * of memory. */
 static bool put_baselines(const grouping *g, const group *own, group_fits *to)
 {
     for (int i = 0; i < to->made; i++) {
@@ -1125,7 +1142,8 @@ static bool put_baselines(const grouping *g, const group *own, group_fits *to)
             continue;
         if (!rows_for(g, own, entry, &rows))
             return false;
-        bool good = put_constants(&rows, g->hw, &entry->quality);
+        bool good = put_constants(&rows, g->hw, &entry->quality) &&
+                    repeats_of(&rows, g->hw, entry, &to->twice[i]);
         free(rows.sample);
         if (!good)
             return false;
@@ -1158,6 +1176,29 @@ static void fit_whole_group(void *context, int piece)
         to->status = llmperf_fail(&to->error, LLMPERF_E_MEMORY, "out of memory");
 }
 
+/* Widens all fits by what other runs, another speed of memory and another host would change. */
+static void allow_for_others(const grouping *g, group_fits *of)
+{
+    repeats all = {0};
+    for (int i = 0; i < g->count; i++)
+        for (int k = 0; k < of[i].made; k++) {
+            all.drift += of[i].twice[k].drift * (double)of[i].twice[k].pairs;
+            all.pairs += of[i].twice[k].pairs;
+        }
+    all.drift /= fmax(1, (double)all.pairs);
+    for (int i = 0; i < g->count; i++)
+        for (int k = 0; k < of[i].made; k++) {
+            llmperf_fit_one *one = &of[i].fit[k];
+            if (one->status != LLMPERF_OK)
+                continue;
+            allow_for_other_runs(&one->entry, &of[i].twice[k], &all);
+            allow_for_memory(&one->entry, g->stream_spread);
+            if (g->group[i].key.devices == 0 && is_on_bus(&g->group[i].key, g->hw))
+                allow_for_bus(&one->entry);
+            refuse_disagreement(one);
+        }
+}
+
 /* All groups over threads, their fits in the order of the groups. */
 static llmperf_status fit_groups(grouping *g, llmperf_fits *fits, llmperf_error *error)
 {
@@ -1174,6 +1215,7 @@ static llmperf_status fit_groups(grouping *g, llmperf_fits *fits, llmperf_error 
     fit_handler *handler = fit_begin();
     fit_spread(g->options.jobs, g->count, fit_whole_group, &all);
     fit_end(handler);
+    allow_for_others(g, all.of);
     int count = 0;
     for (int i = 0; i < g->count; i++) {
         count += all.of[i].made;
@@ -1214,16 +1256,6 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                                     "no sample to fit: %lld were read, none matches what was asked",
                                     (long long)samples->count);
     }
-    for (int i = 0; status == LLMPERF_OK && i < g.count; i++) {
-        repeats one;
-        if (!repeats_of(&g.group[i], g.hw, &one)) {
-            status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-            break;
-        }
-        g.repeats.drift += one.drift * (double)one.pairs;
-        g.repeats.pairs += one.pairs;
-    }
-    g.repeats.drift /= fmax(1, (double)g.repeats.pairs);
     if (status == LLMPERF_OK)
         status = fit_groups(&g, &fits, error);
     if (status == LLMPERF_OK) {

@@ -18,6 +18,7 @@ enum {
     RETRIES = 2,
     WATCH_REPS = 3,
     TREND_POINTS = 400, /* the trend test is quadratic */
+    SLOW_MOST = 6,      /* attempts in a row that slow memory may cost another */
 };
 
 static const double INTERVAL_FRAC = 0.01, SHORT_FRAC = 0.05, SHORT_S = 20e-6;
@@ -158,6 +159,7 @@ typedef struct sampler {
     double stream_sum_log_s;         /* of this attempt's streams: sum of log(seconds) */
     double stream_least_s, stream_most_s;
     int stream_count;
+    unsigned curable; /* of CURABLE: memory that stays slow is not waited for */
 } sampler;
 
 /* Seconds of this attempt. A simulated device answers at once: its own count. */
@@ -220,7 +222,7 @@ static llmperf_status watch(sampler *s, unsigned *flags, llmperf_error *error)
         return status;
     for (int i = 0; i < WATCH_REPS; i++)
         best_s = fmin(best_s, seconds[i]);
-    if (!(*o->watch_best_s > 0) || best_s < *o->watch_best_s)
+    if (!(*o->watch_best_s > 0) || (!o->watch_fixed && best_s < *o->watch_best_s))
         *o->watch_best_s = best_s;
     bool alone = best_s <= *o->watch_best_s * (1 + o->watch_frac);
     s->watched_s = now_s();
@@ -286,7 +288,7 @@ static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmper
             if (status != LLMPERF_OK)
                 return status;
             summarise(s->seconds, have, s->scratch, &m.summary);
-            if (narrow_enough(s, &m.summary) || (may_retry && (flags & CURABLE)))
+            if (narrow_enough(s, &m.summary) || (may_retry && (flags & s->curable)))
                 break;
         } while (have < s->options.most && spent_s(s) < limit_s);
     }
@@ -308,10 +310,10 @@ static llmperf_status attempt(sampler *s, bool may_retry, double limit_s, llmper
 
 /* ---- several attempts ------------------------------------------------------------------------ */
 
-static int curable_count(unsigned flags)
+static int curable_count(unsigned flags, unsigned curable)
 {
     int count = 0;
-    for (unsigned rest = flags & CURABLE; rest; rest &= rest - 1)
+    for (unsigned rest = flags & curable; rest; rest &= rest - 1)
         count++;
     return count;
 }
@@ -320,7 +322,7 @@ static int curable_count(unsigned flags)
  * drift settles, so there the later one is. */
 static bool is_better(const llmperf_measurement *later, const llmperf_measurement *best)
 {
-    int a = curable_count(later->flags), b = curable_count(best->flags);
+    int a = curable_count(later->flags, CURABLE), b = curable_count(best->flags, CURABLE);
     if (a != b)
         return a < b;
     if (later->summary.count > 2 * best->summary.count) /* the other was given up early */
@@ -329,6 +331,16 @@ static bool is_better(const llmperf_measurement *later, const llmperf_measuremen
         (LLMPERF_SAMPLE_CONTENDED | LLMPERF_SAMPLE_THROTTLED | LLMPERF_SAMPLE_SLOW_MEMORY))
         return later->summary.median_s < best->summary.median_s;
     return true;
+}
+
+/* Memory that was slow so often will be so next time. */
+static void note_slowness(sampler *s, unsigned flags)
+{
+    llmperf_watch_log *log = s->options.watch_log;
+    if (!log || !s->probe->cold)
+        return;
+    log->slow = flags & LLMPERF_SAMPLE_SLOW_MEMORY ? log->slow + 1 : 0;
+    s->curable = log->slow > SLOW_MOST ? CURABLE & ~(unsigned)LLMPERF_SAMPLE_SLOW_MEMORY : CURABLE;
 }
 
 static llmperf_measure_options with_defaults(const llmperf_measure_options *options)
@@ -366,6 +378,9 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         goto out;
     }
+    const llmperf_watch_log *log = s.options.watch_log;
+    s.curable =
+        log && log->slow > SLOW_MOST ? CURABLE & ~(unsigned)LLMPERF_SAMPLE_SLOW_MEMORY : CURABLE;
     /* the last attempt takes all the time that is left; those before end at the first trouble */
     for (bool is_last = false; !is_last;) {
         llmperf_measurement one;
@@ -382,7 +397,8 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
         attempts++;
         if (attempts == 1 || is_better(&one, &best))
             best = one;
-        is_last = is_last || curable_count(one.flags) == 0;
+        is_last = is_last || curable_count(one.flags, s.curable) == 0;
+        note_slowness(&s, one.flags);
         if (!is_last && !s.options.simulated)
             sleep_s(fmin(s.options.cool_s * attempts, s.options.time_limit_s * COOL_SHARE));
     }

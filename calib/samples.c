@@ -241,11 +241,6 @@ llmperf_op llmperf_op_slowed(const llmperf_op *op, double factor)
 {
     llmperf_op slowed = *op;
     slowed.bytes *= factor;
-    slowed.weight_bytes *= factor;
-    slowed.input_bytes *= factor;
-    slowed.output_bytes *= factor;
-    slowed.kv_read_bytes *= factor;
-    slowed.kv_write_bytes *= factor;
     return slowed;
 }
 

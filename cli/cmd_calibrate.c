@@ -61,7 +61,8 @@ typedef struct session {
     llmperf_samples samples;
     int32_t hw_name, library, best_library, version, own_library, own_version; /* of names */
     int wanted, measured, resumed, failed;
-    double watch_best_s;    /* fastest pass of the stream that notices company */
+    double watch_best_s; /* fastest pass of the stream that notices company */
+    llmperf_watch_log watch_log;
     llmperf_status failure; /* the last of those that were passed over */
     llmperf_notes skipped;  /* the first of each reason ... */
     char skipped_why[LLMPERF_NOTES_MAX][LLMPERF_TEXT_MAX];
@@ -319,7 +320,8 @@ static llmperf_status measure_one(session *s, int index, int done, double limit_
     const llmperf_measure_options options = {.time_limit_s = limit_s,
                                              .simulated = s->device.device.simulated,
                                              .watch = &s->plan.watch,
-                                             .watch_best_s = &s->watch_best_s};
+                                             .watch_best_s = &s->watch_best_s,
+                                             .watch_log = &s->watch_log};
     llmperf_measurement m;
     llmperf_error one = {0};
     llmperf_status status =
@@ -704,7 +706,20 @@ static bool is_above(const session *s, const peaks *p, const llmperf_hw *hw)
     return above;
 }
 
-static void print_notes(const session *s, const peaks *p, const llmperf_hw *hw)
+/* The fits are for memory as it usually was. */
+static void print_memory(const session *s, const llmperf_calib *calib)
+{
+    static const double APART = 0.15;
+    double usual = calib->stream_bytes_per_s;
+    double best = s->watch_best_s > 0 ? llmperf_probe_bytes(&s->plan.watch) / s->watch_best_s : 0;
+    if (usual > 0 && best > usual * (1 + APART))
+        printf("  - memory streamed at %.3g GB/s as a rule, at %.3g GB/s at best: the fits are for "
+               "the former\n",
+               usual / 1e9, best / 1e9);
+}
+
+static void print_notes(const session *s, const peaks *p, const llmperf_hw *hw,
+                        const llmperf_calib *calib)
 {
     const struct {
         int count;
@@ -715,7 +730,7 @@ static void print_notes(const session *s, const peaks *p, const llmperf_hw *hw)
                  {p->timed_out, "short of time: their intervals stay wide"},
                  {p->slow_memory,
                   "taken while memory was slower than at its best, by a stream beside "
-                  "them; the fit allows for it"}};
+                  "them"}};
     puts("");
     if (2 * p->contended > s->samples.count)
         puts("  MEASURED IN COMPANY: most samples were disturbed, so the rates above and the fit "
@@ -725,6 +740,7 @@ static void print_notes(const session *s, const peaks *p, const llmperf_hw *hw)
         if (flags[i].count > 0)
             printf("  %d of %lld samples %s %s\n", flags[i].count, (long long)s->samples.count,
                    flags[i].count == 1 ? "was" : "were", flags[i].what);
+    print_memory(s, calib);
     if (is_above(s, p, hw))
         puts("  - above 100 %: the datasheet's figure is for a lower clock, or is not this part's");
     for (int i = 0; i < s->device.device.notes.count; i++)
@@ -849,7 +865,7 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
     if (status == LLMPERF_OK)
         status = write_hw(s, &hw, error);
     if (status == LLMPERF_OK) {
-        print_notes(s, &p, &hw);
+        print_notes(s, &p, &hw, calib);
         print_crossings(s, &hw, calib);
         print_next(s, &hw);
     }

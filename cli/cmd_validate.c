@@ -81,9 +81,8 @@ static void note_memory(llmperf_comparison *comparison, const llmperf_calib *cal
     }
     llmperf_note(
         &comparison->notes,
-        "memory streams at %.3g GB/s now, at %.3g GB/s where the calibration was undisturbed "
-        "(%+.0f %%): what is bound by it moves as much; the rows 'memory as now' allow for "
-        "what it was around each measurement",
+        "memory streams at %.3g GB/s now, at %.3g GB/s as a rule when the calibration was made "
+        "(%+.0f %%); the rows 'memory as now' allow for what it was around each measurement",
         bytes_per_s / 1e9, calib->stream_bytes_per_s / 1e9,
         100 * (bytes_per_s / calib->stream_bytes_per_s - 1));
 }
@@ -157,8 +156,10 @@ static llmperf_status run_batches(const validate_arguments *a, const llmperf_mod
         options.watch = &plan.watch;
         options.watch_best_s = &watch_best_s;
         options.watch_log = &watch_log;
-        if (calib && calib->stream_bytes_per_s > 0) /* slower than then is tried again */
+        if (calib && calib->stream_bytes_per_s > 0) { /* slower than then is tried again */
             watch_best_s = llmperf_probe_bytes(&plan.watch) / calib->stream_bytes_per_s;
+            options.watch_fixed = true;
+        }
     }
     if (status == LLMPERF_OK)
         status = option_parse_range(a->batch ? a->batch : "1,4", 1, 65536, &range, error);

@@ -178,6 +178,10 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
         if (tall)
             name_param(e, "tall", entry, LLMPERF_PARAM_TALL, LLMPERF_UNIT_FRACTION,
                        "more memory time beyond 16 rows");
+        bool fed = entry->param[LLMPERF_PARAM_FEED] > 0;
+        if (fed)
+            name_param(e, "feed", entry, LLMPERF_PARAM_FEED, LLMPERF_UNIT_NONE,
+                       "bytes come in at BW / feed at most, however fast memory is");
         bool reads = entry->compute_is_reads;
         bool plain = op->flop > 0 && is_plain(op, e->c->hw, entry, t);
         if (plain) {
@@ -188,7 +192,10 @@ static void explain_fitted_time(explainer *e, const llmperf_op *op, const llmper
                              : "share of the peak that is reached");
         }
         explain_add_step(e, "memory_s",
-                         reads  ? "bytes / (e_m BW) + flop / (e_c P)"
+                         reads ? "bytes / (e_m BW) + flop / (e_c P)"
+                         : fed && tall
+                             ? "((bytes (1 + tall) / (e_m BW))^4 + (feed bytes / BW)^4)^(1 / 4)"
+                         : fed  ? "((bytes / (e_m BW))^4 + (feed bytes / BW)^4)^(1 / 4)"
                          : tall ? "bytes (1 + tall) / (e_m BW)"
                                 : "bytes / (e_m BW)",
                          LLMPERF_UNIT_S, t->memory_s);

@@ -110,6 +110,7 @@ static const char *const PARAM_NAMES[LLMPERF_PARAM_COUNT] = {
     "first_items_s",
     "merge_s",
     "regroup_s",
+    "feed",
 };
 
 const char *llmperf_collective_name(llmperf_collective collective)

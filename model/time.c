@@ -492,6 +492,35 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     return c * settle;
 }
 
+/* Bytes that the operator moves. op->bytes says how many they are worth where memory is slowed. */
+static double parts_of(const llmperf_op *op)
+{
+    return op->weight_bytes + op->input_bytes + op->output_bytes + op->kv_read_bytes +
+           op->kv_write_bytes;
+}
+
+/*
+ * Memory time: bytes / (e_m BW), times what tall tiles lose. Units take bytes in at a rate of their own,
+ * however fast memory is; both limits at once, as measured, in fourth powers:
+ *   memory = ((bytes (1 + tall) / (e_m BW))^4 + (feed bytes / BW)^4)^(1/4)
+ * *ret_share = d log(memory) / d log(bytes), the rest is that of feed.
+ */
+static double memory_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
+                          double bytes, double tall, double *ret_share)
+{
+    double memory = bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
+    *ret_share = 1;
+    if (!(param[LLMPERF_PARAM_FEED] > 0))
+        return memory;
+    double feed = param[LLMPERF_PARAM_FEED] * parts_of(op) / hw->mem_bytes_per_s;
+    double larger = fmax(memory, feed), least = fmin(memory, feed);
+    if (!(larger > 0))
+        return 0;
+    double r = least / larger, r4 = r * r * r * r;
+    *ret_share = (memory >= feed ? 1 : r4) / (1 + r4);
+    return larger * sqrt(sqrt(1 + r4));
+}
+
 /* The parameters of work_time(). */
 static const llmperf_param ITEM_TERMS[] = {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUERY_WORK,
                                            LLMPERF_PARAM_HEAD_WORK, LLMPERF_PARAM_FIRST};
@@ -600,7 +629,7 @@ static void set_shares(const llmperf_op *op, extend_join *j)
         return;
     double pairs = op->flop / flop_of_pair;
     double keys = op->kv_write_bytes > 0 ? q * cached / op->kv_write_bytes : past;
-    j->mu = fmin(cached / op->bytes, 1);
+    j->mu = fmin(cached / parts_of(op), 1);
     j->lambda = 1 - fmin(keys / pairs, 1);
 }
 
@@ -717,7 +746,8 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     x[0] = compute_time(op, hw, param, &shape, dlog);
     double tall = 1 + param[LLMPERF_PARAM_TALL] * shape.tall;
     double bytes = op->bytes + param[LLMPERF_PARAM_GROUP_READS] * shape.again_bytes;
-    x[1] = bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
+    double of_bytes;
+    x[1] = memory_time(op, hw, param, bytes, tall, &of_bytes);
     x[2] =
         param[LLMPERF_PARAM_SERIAL] * shape.serial + param[LLMPERF_PARAM_UNSPLIT] * shape.chain_s;
     double by_work[LLMPERF_PARAM_COUNT];
@@ -752,18 +782,22 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         const double per = 1 / t->time_s, by_term = dx[0] * x[0] * per;
         for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
             dlog[i] *= by_term; /* those of compute; the others are 0 so far */
-        dlog[LLMPERF_PARAM_MEMORY] = -dx[1] * x[1] / param[LLMPERF_PARAM_MEMORY] * per;
+        const double by_bytes = dx[1] * x[1] * of_bytes;
+        dlog[LLMPERF_PARAM_MEMORY] = -by_bytes / param[LLMPERF_PARAM_MEMORY] * per;
+        if (param[LLMPERF_PARAM_FEED] > 0)
+            dlog[LLMPERF_PARAM_FEED] =
+                dx[1] * x[1] * (1 - of_bytes) / param[LLMPERF_PARAM_FEED] * per;
         dlog[LLMPERF_PARAM_LAUNCH] = op->launches * per;
         dlog[LLMPERF_PARAM_HEAD] = head * op->launches * per;
         dlog[LLMPERF_PARAM_MERGE] = shape.merged * op->launches * per;
         dlog[LLMPERF_PARAM_REGROUP] = shape.regroup * op->launches * per;
         dlog[LLMPERF_PARAM_SERIAL] = dx[2] * shape.serial * per;
-        dlog[LLMPERF_PARAM_TALL] = dx[1] * x[1] * shape.tall / tall * per;
+        dlog[LLMPERF_PARAM_TALL] = by_bytes * shape.tall / tall * per;
         for (size_t i = 0; i < sizeof ITEM_TERMS / sizeof *ITEM_TERMS; i++)
             dlog[ITEM_TERMS[i]] = dx[3] * by_work[ITEM_TERMS[i]] * per;
         dlog[LLMPERF_PARAM_QUERY_WORK] += shape.blocks * per;
         if (shape.again_bytes > 0)
-            dlog[LLMPERF_PARAM_GROUP_READS] = dx[1] * x[1] * shape.again_bytes / bytes * per;
+            dlog[LLMPERF_PARAM_GROUP_READS] = by_bytes * shape.again_bytes / bytes * per;
         dlog[LLMPERF_PARAM_UNSPLIT] = dx[2] * shape.chain_s * per;
         dlog[LLMPERF_PARAM_IDLE_BLOCK] = shape.idle_blocks * per;
         dlog[LLMPERF_PARAM_NORM] = dp * per;
@@ -889,6 +923,7 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
         [LLMPERF_PARAM_IDLE_BLOCK] = {0, 1e3, false}, [LLMPERF_PARAM_GROUP] = {0, 1e6, false},
         [LLMPERF_PARAM_HEAD_WORK] = {0, 1e3, false},  [LLMPERF_PARAM_FIRST] = {0, 1e3, false},
         [LLMPERF_PARAM_MERGE] = {0, 1e3, false},      [LLMPERF_PARAM_REGROUP] = {0, 1e3, false},
+        [LLMPERF_PARAM_FEED] = {0, 1e4, false},
     };
     return RANGE[param];
 }

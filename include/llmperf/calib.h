@@ -59,6 +59,8 @@ typedef enum llmperf_param {
     LLMPERF_PARAM_MERGE,     /* t0 grows by this beyond 128 keys: parts of a cache are merged */
     LLMPERF_PARAM_REGROUP,   /* t0 grows by this where grouped heads of several sequences are put
                                 in order: a launch of its own */
+    LLMPERF_PARAM_FEED, /* bytes come in at bandwidth / feed at most, however fast memory is: what
+                                a processor's cores can take */
     LLMPERF_PARAM_COUNT
 } llmperf_param;
 

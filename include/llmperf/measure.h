@@ -33,6 +33,7 @@ LLMPERF_API llmperf_status llmperf_backend_find(const char *name,
 typedef struct llmperf_watch_log {
     double sum_log_s; /* of log(seconds) */
     int64_t count;
+    int slow; /* attempts in a row that met slow memory: beyond some nothing is repeated for it */
 } llmperf_watch_log;
 
 /* Zero means default. */
@@ -51,8 +52,9 @@ typedef struct llmperf_measure_options {
      * far by more than watch_frac, memory is slower than it can be (others use it, or a hypervisor
      * moved the processors); when it changes by more, the times drift. NULL = none */
     const llmperf_probe *watch;
-    double watch_frac;            /* 0.15 */
-    double *watch_best_s;         /* in and out: the best time of `watch` so far, 0 at first */
+    double watch_frac;    /* 0.15 */
+    double *watch_best_s; /* in and out: the best time of `watch` so far, 0 at first */
+    bool watch_fixed;     /* watch_best_s is what to compare with: no better one is learnt */
     llmperf_watch_log *watch_log; /* in and out: all of its times; NULL = not wanted */
 } llmperf_measure_options;
 

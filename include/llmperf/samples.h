@@ -118,8 +118,8 @@ LLMPERF_API llmperf_op llmperf_sample_collective(llmperf_collective collective, 
 LLMPERF_API llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double values_in,
                                                   double values_out);
 
-/* An operator as it is where memory takes `factor` times as long as it could: with so many times the
- * bytes. */
+/* An operator as it is where memory takes `factor` times as long as usual: `bytes` is worth so many
+ * times as many; its parts (weights, inputs ...) stay what they are. */
 LLMPERF_API llmperf_op llmperf_op_slowed(const llmperf_op *op, double factor);
 
 /*

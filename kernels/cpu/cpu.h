@@ -80,14 +80,18 @@ double cpu_now_s(void); /* CLOCK_MONOTONIC */
  * The first run warms. Goes on for `seconds`, and longer while no run was undisturbed: a thread that
  * lost its core keeps all the others waiting, which would be read as a slow library.
  */
+enum { CPU_BEST_SEEN = 64 };
 typedef struct cpu_best {
     double seconds, begun_s, started_s, least_s;
     long switches; /* involuntary ones of all threads when the run started */
     int runs, clean;
+    double seen[CPU_BEST_SEEN]; /* the latest times */
 } cpu_best;
 
 cpu_best cpu_best_begin(double seconds);
 bool cpu_best_more(cpu_best *best);
+/* The median of the latest runs: where the least is one that found its operands in a cache. */
+double cpu_best_usual(const cpu_best *best);
 
 enum { CPU_CHILD_LIMIT_S = 10 }; /* a child that takes longer is ended */
 

@@ -28,8 +28,9 @@ enum { ONE, FEW, MANY, ROWS_COUNT };
 static const int ROWS[ROWS_COUNT] = {1, 4, 128};
 static const double SPEED_S = 0.02; /* for each product and round */
 static const double FEW_SPEED_S = 0.01, FEW_BETTER = 1.05;
-static const double CACHES = 2; /* weights rotate over this many last-level caches */
-static const double MOST_BYTES = 128 << 20;
+static const double CACHES =
+    8; /* weights rotate over this many last-level caches: of two a part stays */
+static const double MOST_BYTES = 512 << 20;
 static const double CLEARLY_BETTER = 1.1;
 static const char *const TYPE_NAMES[CPU_TYPES] = {"fp32", "bf16", "int8"};
 
@@ -190,11 +191,11 @@ static void fill_pool(const cpu_kernels *kernels, cpu_type type, pool *p)
     }
 }
 
-/* The least seconds of one product, weights cold; INFINITY when it does not run. */
+/* The usual seconds of one product, weights cold; INFINITY when it does not run. */
 static double time_dnn(const cpu_dnn *dnn, cpu_type type, int m, pool *p, double limit_s)
 {
     cpu_product product = {0};
-    double least = INFINITY;
+    double usual = INFINITY;
     if (!cpu_product_open(dnn, type, m, SPEED_N, SPEED_K, &product))
         return INFINITY;
     int64_t copies = (int64_t)(p->bytes / product.weight_bytes), turn = 0;
@@ -204,10 +205,10 @@ static double time_dnn(const cpu_dnn *dnn, cpu_type type, int m, pool *p, double
         cpu_best best = cpu_best_begin(limit_s);
         while (runs && cpu_best_more(&best))
             runs = cpu_product_run(&product, turn++ % copies);
-        least = runs ? best.least_s : INFINITY;
+        usual = runs ? cpu_best_usual(&best) : INFINITY;
     }
     cpu_product_close(&product);
-    return least;
+    return usual;
 }
 
 static double time_blas(const cpu_blas *b, int m, const pool *p)
@@ -225,7 +226,7 @@ static double time_blas(const cpu_blas *b, int m, const pool *p)
             b->sgemm(CPU_ORDER_ROWS, CPU_NO_TRANSPOSE, CPU_TRANSPOSE, m, SPEED_N, SPEED_K, 1, p->in,
                      SPEED_K, w, SPEED_K, 0, p->out, SPEED_N);
     }
-    return best.least_s;
+    return cpu_best_usual(&best);
 }
 
 static void time_format(dnn_trial *t, cpu_type type, const cpu_dnn *dnn, const cpu_blas *blas,

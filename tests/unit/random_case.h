@@ -393,6 +393,8 @@ static inline void refine_entry(rng *r, llmperf_op_kind kind, llmperf_calib_entr
         param[LLMPERF_PARAM_PASSES] = rng_real(r, 0, 4);
     if (rng_chance(r, 0.4))
         param[LLMPERF_PARAM_LOOP] = rng_log(r, 1e-8, 1e-5);
+    if (rng_chance(r, 0.3))
+        param[LLMPERF_PARAM_FEED] = rng_log(r, 0.1, 10);
     if (!attention && rng_chance(r, 0.4))
         param[LLMPERF_PARAM_TILE] = rng_real(r, 0, 1);
     if (!attention && rng_chance(r, 0.4))

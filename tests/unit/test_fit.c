@@ -1030,10 +1030,8 @@ static void slow_half(maker *m, double alone_bytes_per_s, double slower)
         if (i % 2 == 0)
             continue;
         double noise = s->time_s / true_time(m, &s->op);
-        llmperf_hw whole = m->hw;
-        m->hw.mem_bytes_per_s /= slower;
-        s->time_s = noise * true_time(m, &s->op);
-        m->hw = whole;
+        llmperf_op slowed = llmperf_op_slowed(&s->op, slower);
+        s->time_s = noise * true_time(m, &slowed);
         s->stream_bytes_per_s = alone_bytes_per_s / slower;
     }
 }
@@ -1070,6 +1068,96 @@ Test(fit, slow_memory_beside_a_sample_is_allowed_for)
     cr_expect(fits.stream_bytes_per_s == 0);
     e = only(&fits);
     cr_expect(!is_near(e.param[LLMPERF_PARAM_MEMORY], 0.8, 0.05));
+    llmperf_samples_free(&m.samples);
+}
+
+/* Cores take bytes in at a rate of their own: memory that changes tells the two apart. */
+Test(fit, what_cores_take_in_is_told_from_memory)
+{
+    maker m = unsteady_products(0.02);
+    m.truth.param[LLMPERF_PARAM_MEMORY] = 0.9;
+    m.truth.param[LLMPERF_PARAM_FEED] = 1.3;
+    for (int64_t i = 0; i < m.samples.count; i++)
+        m.samples.sample[i].time_s =
+            true_time(&m, &m.samples.sample[i].op) * exp(m.noise * normal(&m.r));
+    slow_half(&m, 60e9, 1.7);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    expect_param(&e, &m.truth, LLMPERF_PARAM_COMPUTE, 0.02);
+    expect_param(&e, &m.truth, LLMPERF_PARAM_MEMORY, 0.05);
+    expect_param(&e, &m.truth, LLMPERF_PARAM_FEED, 0.05);
+    /* what it says of memory at its best, without cores that wait for it */
+    llmperf_op op = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_NONE, 4, 8192, 8192);
+    llmperf_op fast = llmperf_op_slowed(&op, 0.5);
+    static llmperf_calib fitted;
+    llmperf_calib_init(&fitted);
+    cr_assert(llmperf_calib_add(&fitted, &e, NULL) == LLMPERF_OK);
+    cr_expect(
+        is_near(llmperf_time_op(&fast, &m.hw, &fitted, NULL, NULL), true_time(&m, &fast), 0.02));
+    llmperf_samples_free(&m.samples);
+}
+
+/* One row: bytes and FLOP are proportional, yet memory and cores are told apart. */
+Test(fit, one_row_is_told_from_memory_too)
+{
+    maker m = unsteady_products(0.02);
+    m.samples.count = 0;
+    m.truth.param[LLMPERF_PARAM_COMPUTE] = 1;
+    m.truth.param[LLMPERF_PARAM_NORM] = INFINITY;
+    m.truth.param[LLMPERF_PARAM_FEED] = 1.6;
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 1);
+    slow_half(&m, 60e9, 1.7);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.gemv_apart = true});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.key.gemv);
+    expect_param(&e, &m.truth, LLMPERF_PARAM_FEED, 0.03);
+    expect_param(&e, &m.truth, LLMPERF_PARAM_MEMORY, 0.08);
+    llmperf_samples_free(&m.samples);
+}
+
+/* The fit is for memory as it mostly was, not as it was at best. */
+Test(fit, memory_that_is_mostly_slow_is_the_rule)
+{
+    maker m = unsteady_products(0.02);
+    slow_half(&m, 60e9, 1.7);
+    for (int64_t i = 0; i < m.samples.count; i += 4) { /* three of four are slow now */
+        llmperf_sample *s = &m.samples.sample[i];
+        llmperf_op slowed = llmperf_op_slowed(&s->op, 1.7);
+        s->time_s *= true_time(&m, &slowed) / true_time(&m, &s->op);
+        s->stream_bytes_per_s = 60e9 / 1.7;
+    }
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    cr_expect(is_near(fits.stream_bytes_per_s, 60e9 / 1.7, 1e-9), "%g", fits.stream_bytes_per_s);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(is_near(e.param[LLMPERF_PARAM_MEMORY], 0.8 / 1.7, 0.02), "%g",
+              e.param[LLMPERF_PARAM_MEMORY]);
+    expect_param(&e, &m.truth, LLMPERF_PARAM_COMPUTE, 0.02);
+    llmperf_samples_free(&m.samples);
+}
+
+/* An operator measured twice, once with slow memory: no drift, as far as the fit knows memory. */
+Test(fit, memory_that_changed_is_no_drift)
+{
+    maker m = unsteady_products(0.01);
+    m.truth.param[LLMPERF_PARAM_FEED] =
+        2; /* cores decide: slow memory costs less than it is slower */
+    for (int64_t i = 0; i < m.samples.count; i++)
+        m.samples.sample[i].time_s = true_time(&m, &m.samples.sample[i].op);
+    int64_t count = m.samples.count;
+    for (int64_t i = 0; i < count; i += 7) {
+        llmperf_sample again = m.samples.sample[i];
+        cr_assert(llmperf_samples_add(&m.samples, &again, NULL) == LLMPERF_OK);
+    }
+    for (int64_t i = 0; i < m.samples.count; i++) {
+        llmperf_sample *s = &m.samples.sample[i];
+        llmperf_op now = llmperf_op_slowed(&s->op, i < count ? 1 : 1.7);
+        s->time_s = true_time(&m, &now) * exp(m.noise * normal(&m.r));
+        s->stream_bytes_per_s = 60e9 / (i < count ? 1 : 1.7);
+    }
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(strstr(e.remarks, "measured twice") != NULL, "%s", e.remarks);
+    cr_expect(e.residual < 0.025, "%g: %s", e.residual, e.remarks);
     llmperf_samples_free(&m.samples);
 }
 

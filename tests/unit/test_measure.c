@@ -313,6 +313,46 @@ Test(measure, slow_memory_is_tried_again)
     cr_expect_float_eq(m.stream_bytes_per_s, 4e8 / 1e-2, 1); /* of the attempt that was kept */
 }
 
+/* Memory that stays slow is not waited for: it costs another attempt some times, then no more. */
+Test(measure, memory_that_stays_slow_is_not_waited_for)
+{
+    const llmperf_probe watch = {.kind = LLMPERF_PROBE_READ, .bytes = 4e8};
+    double best = 1e-2;
+    llmperf_watch_log log = {0};
+    llmperf_measure_options options = {
+        .watch = &watch, .watch_best_s = &best, .watch_log = &log, .retries = 2, QUICK};
+    script s = {.seconds = 1e-3, .cold = true};
+    for (int i = 0; i < 64; i++)
+        s.watch_seconds[i] = 2e-2;
+    cr_expect_eq(measure(&s, &options).attempts, 3);
+    cr_expect_eq(measure(&s, &options).attempts, 3);
+    for (int i = 0; i < 3; i++) {
+        s.watch_calls = 0;
+        llmperf_measurement m = measure(&s, &options);
+        cr_expect(m.attempts == 1 || i == 0, "%d attempts", m.attempts);
+        cr_expect(m.flags == LLMPERF_SAMPLE_SLOW_MEMORY);
+    }
+    /* once it is as fast as it was, slow memory is worth another attempt again */
+    script quick = {.seconds = 1e-3, .cold = true, .watch_seconds = {1e-2, 1e-2}};
+    cr_expect_eq(measure(&quick, &options).attempts, 1);
+    s.watch_calls = 0;
+    cr_expect_eq(measure(&s, &options).attempts, 3);
+}
+
+/* A rate that is given is what memory is compared with, also where it was faster meanwhile. */
+Test(measure, a_given_rate_of_the_watch_stays)
+{
+    const llmperf_probe watch = {.kind = LLMPERF_PROBE_READ, .bytes = 4e8};
+    double best = 2e-2;
+    llmperf_measure_options options = {
+        .watch = &watch, .watch_best_s = &best, .watch_fixed = true, .retries = -1, QUICK};
+    script fast = {.seconds = 1e-3, .cold = true, .watch_seconds = {1e-2, 1e-2}};
+    script usual = {.seconds = 1e-3, .cold = true, .watch_seconds = {2e-2, 2e-2}};
+    cr_expect_eq(measure(&fast, &options).flags, 0);
+    cr_expect_float_eq(best, 2e-2, 0);
+    cr_expect_eq(measure(&usual, &options).flags, 0);
+}
+
 Test(measure, the_rate_of_the_watch_is_kept)
 {
     const llmperf_probe watch = {.kind = LLMPERF_PROBE_READ, .bytes = 4e8};

@@ -210,6 +210,39 @@ Test(time, terms_by_hand)
     cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-2, 1e-15));
 }
 
+/* Bytes wait for memory or for the cores that take them in, in fourth powers: (3^4 + 4^4)^(1/4) = 337^(1/4). */
+Test(time, bytes_wait_for_memory_and_for_cores)
+{
+    llmperf_hw hw = toy_hw();
+    static llmperf_calib calib;
+    llmperf_calib_init(&calib);
+    double *param =
+        set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
+    param[LLMPERF_PARAM_FEED] = 4;
+    llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
+                     .dtype = LLMPERF_DTYPE_BF16,
+                     .launches = 1,
+                     .m = 1,
+                     .bytes = 1e-3 * hw.mem_bytes_per_s,
+                     .weight_bytes = 0.7e-3 * hw.mem_bytes_per_s,
+                     .input_bytes = 0.2e-3 * hw.mem_bytes_per_s,
+                     .output_bytes = 0.1e-3 * hw.mem_bytes_per_s};
+    llmperf_time t;
+    param[LLMPERF_PARAM_MEMORY] = 1.0 / 3;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.memory_s, 1e-3 * 4.2845723, 1e-7), "%g", t.memory_s);
+    cr_expect(t.bound == LLMPERF_BOUND_MEMORY);
+    /* memory twice as slow is worth 6 ms of bytes; the cores' 4 ms stay: (6^4 + 4^4)^(1/4) = 1552^(1/4) */
+    llmperf_op slowed = op; /* as llmperf_op_slowed() makes it */
+    slowed.bytes *= 2;
+    llmperf_time_op(&slowed, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.memory_s, 1e-3 * 6.2765780, 1e-7), "%g", t.memory_s);
+    /* without cores that wait: 3 ms, slowed 6 ms */
+    param[LLMPERF_PARAM_FEED] = 0;
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 3e-3, 1e-15));
+    cr_expect(is_near(llmperf_time_op(&slowed, &hw, &calib, NULL, NULL), 6e-3, 1e-15));
+}
+
 /* 4 sequences of 8 KV heads on 10 units: 3.2 items of 1 ms. */
 Test(time, work_items_by_hand)
 {
