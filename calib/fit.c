@@ -44,6 +44,7 @@ static const double LEAST_GAIN = 0.005; /* of the sum of squares, as promised by
 static const double DEPENDENT = 1e-9;   /* share of a slope that no other parameter explains */
 static const double STEP_MOST = 1;      /* of a transformed parameter, when a fold is left out */
 static const double FAR = 10;           /* of a transformed efficiency: at its bound but for 5e-5 */
+static const double NEAR_ZERO = 30;     /* of the same, below: 1e-13 of its bound */
 static const double STEEP = 40;         /* p beyond this is the maximum of the terms */
 
 /* ---- the parameters of a kind ------------------------------------------------------------------------ */
@@ -179,8 +180,8 @@ static void add_memory(param_set *set, const fit_problem *problem, double start)
         add(set, LLMPERF_PARAM_FEED, POSITIVE, 0, 0.8, 0, false);
 }
 
-/* `form`: of a collective, see above; of attention a walk; of a GEMM 1 = the k loop adds to the time instead of running
- * beside memory and compute. */
+/* `form`: of a collective, see above; of attention a walk; of a GEMM 1 = the k loop adds to the time
+ * instead of running beside memory and compute. */
 static param_set params_of(const fit_problem *problem, double least_time_s, int form)
 {
     const llmperf_calib_key *key = &problem->key;
@@ -244,7 +245,7 @@ static double natural(const free_param *p, double u, double *ret_slope)
     double x, slope;
     switch (p->transform) {
     case LOGISTIC:
-        u = fmin(fmax(u, -FAR), FAR);
+        u = fmin(fmax(u, -NEAR_ZERO), FAR);
         x = p->most / (1 + exp(-u));
         slope = x / (1 + exp(u)); /* x (1 - x / most), without taking near numbers apart */
         break;
@@ -312,6 +313,12 @@ static void put_params(const solver *s, const gsl_vector *u, double *slope)
             natural(&s->set.p[i], gsl_vector_get(u, (size_t)i), slope ? &slope[i] : NULL);
 }
 
+/* A slope where it has none: as if it were level. */
+static double finite_or_0(double slope)
+{
+    return isfinite(slope) ? slope : 0;
+}
+
 /* Residuals and slopes at `u`, unless they are known. */
 static int visit(solver *s, const gsl_vector *u)
 {
@@ -331,10 +338,8 @@ static int visit(solver *s, const gsl_vector *u)
         if (!isfinite(r))
             return GSL_EDOM;
         s->residual[i] = r;
-        for (size_t k = 0; k < params; k++) {
-            double d = g.dlog[0][s->set.p[k].param] * slope[k];
-            s->slopes[i * params + k] = isfinite(d) ? d : 0;
-        }
+        for (size_t k = 0; k < params; k++)
+            s->slopes[i * params + k] = finite_or_0(g.dlog[0][s->set.p[k].param] * slope[k]);
     }
     s->known = true;
     return GSL_SUCCESS;
@@ -741,12 +746,12 @@ static void promising(solver *s, const dropped *out, bool ret_worth[FREE_MAX])
         double r = log(t) - s->row[i]->log_time, w = s->weight[i];
         rr += w * r * r;
         for (size_t k = 0; k < p; k++)
-            b[k] = g.dlog[0][s->set.p[k].param] * slope[k];
+            b[k] = finite_or_0(g.dlog[0][s->set.p[k].param] * slope[k]);
         for (size_t k = 0; k < p; k++)
             for (size_t m = 0; m <= k; m++)
                 normal[k * p + m] += w * b[k] * b[m];
         for (int c = 0; c < out->count; c++) {
-            double d = g.dlog[0][out->p[c].param];
+            double d = finite_or_0(g.dlog[0][out->p[c].param]);
             of[c].flat &= d == 0;
             of[c].dd += w * d * d;
             of[c].dr += w * d * r;
@@ -857,9 +862,9 @@ static int octave(double x)
 }
 
 /*
- * At most problem->points rows, spread over the shapes: the space of shapes is cut into cells of an octave a
- * side; every cell gives one row before any gives a second. The choice is by hash: the same rows for
- * the same samples.
+ * At most problem->points rows, spread over the shapes: the space of shapes is cut into cells of an
+ * octave a side; every cell gives one row before any gives a second. The choice is by hash: the same
+ * rows for the same samples.
  */
 static size_t choose_rows(const fit_problem *problem, const fit_row **ret_row)
 {
