@@ -1176,6 +1176,32 @@ static void fit_whole_group(void *context, int piece)
         to->status = llmperf_fail(&to->error, LLMPERF_E_MEMORY, "out of memory");
 }
 
+/* To so many digits: files stay small, and nothing that is printed or bounded has more. */
+static double rounded(double x, int digits)
+{
+    char text[40];
+    if (x == 0 || !isfinite(x))
+        return x;
+    snprintf(text, sizeof text, "%.*e", digits - 1, x);
+    return strtod(text, NULL);
+}
+
+static void round_fit(llmperf_calib_entry *e)
+{
+    enum { PARAM_DIGITS = 9, COVARIANCE_DIGITS = 8, DIGITS = 6 };
+    llmperf_calib_quality *q = &e->quality;
+    double *const others[] = {&e->residual,      &e->correlation,  &q->mean_frac, &q->median_frac,
+                              &q->p90_frac,      &q->bias_frac,    &q->rms_log,   &q->left_out_frac,
+                              &q->roofline_frac, &q->constant_frac};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        *others[i] = rounded(*others[i], DIGITS);
+    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
+        e->param[i] = rounded(e->param[i], PARAM_DIGITS);
+        for (int k = 0; k < LLMPERF_PARAM_COUNT; k++)
+            e->covariance[i][k] = rounded(e->covariance[i][k], COVARIANCE_DIGITS);
+    }
+}
+
 /* Widens all fits by what other runs, another speed of memory and another host would change. */
 static void allow_for_others(const grouping *g, group_fits *of)
 {
@@ -1196,6 +1222,7 @@ static void allow_for_others(const grouping *g, group_fits *of)
             if (g->group[i].key.devices == 0 && is_on_bus(&g->group[i].key, g->hw))
                 allow_for_bus(&one->entry);
             refuse_disagreement(one);
+            round_fit(&one->entry);
         }
 }
 

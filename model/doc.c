@@ -1273,31 +1273,41 @@ static exact_result exact_integer(const char *text, int64_t *ret_value)
     return EXACT_OK;
 }
 
-llmperf_status doc_int64(const doc *document, const doc_node *node, int64_t min, int64_t max,
-                         int64_t *ret_value, llmperf_error *error)
+/* Why a node is no integer from `min` to `max`; NULL = it is one, *ret_value. */
+static const char *not_an_integer(const doc_node *node, int64_t min, int64_t max,
+                                  int64_t *ret_value)
 {
-    char allowed[96];
-    snprintf(allowed, sizeof allowed, "an integer from %lld to %lld is allowed",
-             (long long)(min < -LARGEST_COUNT ? -LARGEST_COUNT : min),
-             (long long)(max > LARGEST_COUNT ? LARGEST_COUNT : max));
     if (doc_is_null(node) || node->kind != DOC_SCALAR || node->quoted)
-        return refuse(document, node, "", allowed, error);
+        return "";
     number_form form = classify(node->text);
     if (form != NUMBER_INTEGER && form != NUMBER_DECIMAL)
-        return refuse(document, node, form_reason(form), allowed, error);
+        return form_reason(form);
     int64_t value = 0;
     switch (exact_integer(node->text, &value)) {
     case EXACT_NOT_WHOLE:
-        return refuse(document, node, ", which is not whole", allowed, error);
+        return ", which is not whole";
     case EXACT_TOO_LARGE:
-        return refuse(document, node, ", too large to count exactly", allowed, error);
+        return ", too large to count exactly";
     case EXACT_OK:
         break;
     }
     if (value < min || value > max)
-        return refuse(document, node, "", allowed, error);
+        return "";
     *ret_value = value;
-    return LLMPERF_OK;
+    return NULL;
+}
+
+llmperf_status doc_int64(const doc *document, const doc_node *node, int64_t min, int64_t max,
+                         int64_t *ret_value, llmperf_error *error)
+{
+    char allowed[96];
+    const char *reason = not_an_integer(node, min, max, ret_value);
+    if (!reason)
+        return LLMPERF_OK;
+    snprintf(allowed, sizeof allowed, "an integer from %lld to %lld is allowed",
+             (long long)(min < -LARGEST_COUNT ? -LARGEST_COUNT : min),
+             (long long)(max > LARGEST_COUNT ? LARGEST_COUNT : max));
+    return refuse(document, node, reason, allowed, error);
 }
 
 /* "a number from 0 to 1 is allowed" and its forms with open ends. */
@@ -1320,25 +1330,34 @@ static void say_range(double min, double max, char *buffer, size_t size)
         snprintf(buffer, size, "a number from %s%s is allowed", low, upper);
 }
 
+/* Why a node is no number from `min` to `max`; NULL = it is one, *ret_value. */
+static const char *not_a_number(const doc_node *node, double min, double max, double *ret_value)
+{
+    double value;
+    if (doc_is_null(node) || node->kind != DOC_SCALAR || node->quoted)
+        return "";
+    number_form form = classify(node->text);
+    if (form == NUMBER_NOT_FINITE)
+        return ", which is not finite";
+    if (form != NUMBER_INTEGER && form != NUMBER_DECIMAL)
+        return form_reason(form);
+    if (!llmperf_parse_double(node->text, &value))
+        return ", too large for a double";
+    if (!(value >= min && value <= max))
+        return "";
+    *ret_value = value;
+    return NULL;
+}
+
 llmperf_status doc_double(const doc *document, const doc_node *node, double min, double max,
                           double *ret_value, llmperf_error *error)
 {
     char allowed[160];
+    const char *reason = not_a_number(node, min, max, ret_value);
+    if (!reason)
+        return LLMPERF_OK;
     say_range(min, max, allowed, sizeof allowed);
-    if (doc_is_null(node) || node->kind != DOC_SCALAR || node->quoted)
-        return refuse(document, node, "", allowed, error);
-    number_form form = classify(node->text);
-    if (form == NUMBER_NOT_FINITE)
-        return refuse(document, node, ", which is not finite", allowed, error);
-    if (form != NUMBER_INTEGER && form != NUMBER_DECIMAL)
-        return refuse(document, node, form_reason(form), allowed, error);
-    double value;
-    if (!llmperf_parse_double(node->text, &value))
-        return refuse(document, node, ", too large for a double", allowed, error);
-    if (!(value >= min && value <= max))
-        return refuse(document, node, "", allowed, error);
-    *ret_value = value;
-    return LLMPERF_OK;
+    return refuse(document, node, reason, allowed, error);
 }
 
 llmperf_status doc_bool(const doc *document, const doc_node *node, bool *ret_value,

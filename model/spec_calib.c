@@ -207,10 +207,13 @@ static bool is_covariance(const llmperf_calib_entry *e, const int *order, int co
     return true;
 }
 
+/* The lower triangle, row by row, or all of it, as files had it at first. */
 static void read_covariance(doc_reader *r, doc_node *list, llmperf_calib_entry *e, const int *order,
                             int count)
 {
     int row = 0;
+    bool square = list->kind == DOC_SEQ && list->first && list->first->kind == DOC_SEQ &&
+                  list->first->count > 1;
     if (!reader_is_kind(r, list, DOC_SEQ, "a row of numbers for each fitted parameter"))
         return;
     bool complete = list->count == (size_t)count;
@@ -218,19 +221,21 @@ static void read_covariance(doc_reader *r, doc_node *list, llmperf_calib_entry *
         int column = 0;
         if (!reader_is_kind(r, line, DOC_SEQ, "[1e-4, 2e-12]"))
             return;
-        complete = line->count == (size_t)count;
-        for (doc_node *node = line->first; node && complete && column < count;
-             node = node->next, column++)
-            if (!reader_done(r, doc_double(r->document, node, -DBL_MAX, DBL_MAX,
-                                           &e->covariance[order[row]][order[column]], r->error)))
+        complete = line->count == (square ? (size_t)count : (size_t)row + 1);
+        for (doc_node *node = line->first; node && complete; node = node->next, column++) {
+            double *c = &e->covariance[order[row]][order[column]];
+            if (!reader_done(r, doc_double(r->document, node, -DBL_MAX, DBL_MAX, c, r->error)))
                 return;
+            if (!square)
+                e->covariance[order[column]][order[row]] = *c;
+        }
     }
     if (!complete)
         reader_done(
             r, doc_fail(r->document, list, r->error,
-                        "covariance is not square; %d rows of %d numbers are allowed, one for each "
-                        "fitted parameter",
-                        count, count));
+                        "covariance is neither a lower triangle nor square; %d rows are allowed, "
+                        "of 1 to %d numbers or of %d each, one for each fitted parameter",
+                        count, count, count));
     else if (!is_covariance(e, order, count))
         reader_done(r,
                     doc_fail(r->document, list, r->error,

@@ -65,7 +65,7 @@ static void put_params(FILE *out, const llmperf_calib_entry *e)
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
         if (e->fitted & UINT64_C(1) << i) {
             fprintf(out, "      %s: ", llmperf_param_name((llmperf_param)i));
-            yaml_number(out, sqrt(e->covariance[i][i]));
+            fprintf(out, "%.7g", sqrt(e->covariance[i][i])); /* for people */
             fputc('\n', out);
         }
     fputs("    covariance:\n", out);
@@ -73,7 +73,7 @@ static void put_params(FILE *out, const llmperf_calib_entry *e)
         if (!(e->fitted & UINT64_C(1) << i))
             continue;
         gap = "      - [";
-        for (int k = 0; k < LLMPERF_PARAM_COUNT; k++)
+        for (int k = 0; k <= i; k++) /* the lower triangle */
             if (e->fitted & UINT64_C(1) << k) {
                 fputs(gap, out);
                 yaml_number(out, e->covariance[i][k]);

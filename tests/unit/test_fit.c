@@ -320,6 +320,28 @@ Test(fit, any_number_of_threads_gives_the_same_fits)
     llmperf_samples_free(&m.samples);
 }
 
+/* What is kept is short, so that a file holds the fit to the last bit and stays small. */
+Test(fit, figures_have_the_digits_that_say_something)
+{
+    maker m = several_groups();
+    llmperf_fits fits = run(&m, NULL);
+    for (int i = 0; i < fits.count; i++) {
+        const llmperf_calib_entry *e = &fits.fit[i].entry;
+        char text[40];
+        for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
+            snprintf(text, sizeof text, "%.9g", e->param[p]);
+            cr_expect(strtod(text, NULL) == e->param[p], "%s: %.17g", text, e->param[p]);
+            snprintf(text, sizeof text, "%.8g", e->covariance[p][p]);
+            cr_expect(strtod(text, NULL) == e->covariance[p][p], "%s", text);
+        }
+        snprintf(text, sizeof text, "%.6g %.6g", e->residual, e->quality.mean_frac);
+        char *rest;
+        cr_expect(strtod(text, &rest) == e->residual && strtod(rest, NULL) == e->quality.mean_frac);
+    }
+    llmperf_fits_free(&fits);
+    llmperf_samples_free(&m.samples);
+}
+
 /* Every weight matrix is off by a factor of its own. */
 static double factor_of(const llmperf_op *op)
 {

@@ -60,6 +60,29 @@ Test(spec_calib, a_fit_with_its_covariance)
     cr_expect_str_eq(e->library, "cublas");
 }
 
+/* As written: the lower triangle. As files had it at first: all of it. */
+Test(spec_calib, a_covariance_by_its_lower_triangle)
+{
+    static llmperf_calib square;
+    const char *const rows[] = {"      - [1e-14]\n      - [-1e-9, 4e-4]\n      - [2e-10, 0, 1]\n",
+                                "      - [1e-14, -1e-9, 2e-10]\n      - [-1e-9, 4e-4, 0]\n"
+                                "      - [2e-10, 0, 1]\n"};
+    llmperf_calib *const to[] = {&calib, &square};
+    for (int i = 0; i < 2; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 HEAD FIT "    parameters: {compute_efficiency: 0.8, launch_s: 2e-6, norm: 2}\n"
+                          "    fitted: [launch_s, compute_efficiency, norm]\n"
+                          "    covariance:\n%s",
+                 rows[i]);
+        cr_assert(load(text, to[i]) == LLMPERF_OK, "%s", error.text);
+    }
+    cr_expect(memcmp(calib.entry[0].covariance, square.entry[0].covariance,
+                     sizeof square.entry[0].covariance) == 0);
+    cr_expect(calib.entry[0].covariance[LLMPERF_PARAM_LAUNCH][LLMPERF_PARAM_NORM] == 2e-10);
+    cr_expect(calib.entry[0].covariance[LLMPERF_PARAM_NORM][LLMPERF_PARAM_LAUNCH] == 2e-10);
+}
+
 /* A random entry of a key, its covariance of full rank. */
 static llmperf_calib_entry filled_entry(rng *r, llmperf_calib_key key)
 {
@@ -276,7 +299,13 @@ Test(spec_calib, what_is_refused)
                    "stands here twice");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm, launch_s]\n"
                             "    covariance: [[1, 0]]\n",
-                   "covariance is not square");
+                   "covariance is neither a lower triangle nor square");
+    expect_refusal(HEAD FIT "    parameters: {norm: 2, launch_s: 1e-6}\n"
+                            "    fitted: [norm, launch_s]\n    covariance: [[1], [0]]\n",
+                   "2 rows are allowed, of 1 to 2 numbers or of 2 each");
+    expect_refusal(HEAD FIT "    parameters: {norm: 2, launch_s: 1e-6}\n"
+                            "    fitted: [norm, launch_s]\n    covariance: [[1, 0], [1]]\n",
+                   "covariance is neither a lower triangle nor square");
     expect_refusal(HEAD FIT "    parameters: {norm: 2}\n    fitted: [norm, launch_s]\n"
                             "    covariance: [[1, 2], [2, 1]]\n",
                    "covariance is none");
