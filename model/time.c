@@ -58,9 +58,9 @@ static double norm_p(const double *x, int count, double p, double *ret_dx, doubl
     double sum = 1, plain = largest, sum_log = 0, ratio[TERMS], power[TERMS];
     const bool by_log = (p != 1 && p != 2) || ret_dp;
     for (int i = 0; i < count; i++) {
-        ratio[i] = x[i] / largest;
+        ratio[i] = i != at && x[i] > 0 ? x[i] / largest : 0;
         power[i] = 0;
-        if (i == at || !(ratio[i] > 0))
+        if (!(ratio[i] > 0))
             continue;
         plain += x[i];
         double log_ratio = by_log ? log(ratio[i]) : 0;
@@ -349,15 +349,12 @@ static double time_collective(const llmperf_op *op, const llmperf_hw *hw,
 
 /* Shape figures of an operator that the refinements need. */
 typedef struct op_shape {
-    double depth;   /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
-    double shallow; /* 1 / depth, 0 = none; in a mixed launch the depth is that of the longest, and
-                     * this the mean of all queries */
-    double head;    /* mean of the key and the value channels of a head; 0 = no attention */
+    double depth; /* k of a GEMM; keys that a query of attention sees on average; 0 = none */
+    double mean; /* the same; in a mixed launch depth is that of the longest, this of all queries */
+    double head; /* mean of the key and the value channels of a head; 0 = no attention */
     double padding; /* rows that fill m up to whole tiles / m */
     double tall;    /* 1 for a GEMM of more than 16 rows, the least that a tile holds */
     double narrow;  /* 1 = weights are stored in fewer bits than the product computes in */
-    double loop;    /* depth in units of 1024, saturating at 3 of them */
-    double serial;  /* the same for a GEMM; for attention without end: one item walks its keys */
     double merged;  /* 1 for attention over more than 128 keys, which kernels split and merge */
     double regroup; /* 1 for several sequences with several groups of query heads */
     /* of a mixed launch, else 0: */
@@ -415,6 +412,19 @@ static void shape_mixed(const llmperf_op *op, const llmperf_hw *hw, op_shape *s)
     s->merged = 0; /* what is not split is not merged */
 }
 
+/* Depth in units of 1024, saturating at 3 of them. */
+static double loop_of(const op_shape *s)
+{
+    double depth = s->depth * (1.0 / 1024);
+    return depth > 0 ? depth / (1 + depth / 3) : 0;
+}
+
+/* The same for a GEMM; for attention without end: one item walks its keys. */
+static double serial_of(const llmperf_op *op, const op_shape *s)
+{
+    return op->kind == LLMPERF_KIND_ATTENTION ? s->depth * (1.0 / 1024) : loop_of(s);
+}
+
 static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
 {
     op_shape s = {.depth = op->k};
@@ -432,12 +442,9 @@ static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
         s.merged = s.depth > 128 ? 1 : 0;
         s.regroup = op->sequences > 1 && op->kv_heads > 1 && op->heads > op->kv_heads ? 1 : 0;
     }
-    s.shallow = s.depth > 0 ? 1 / s.depth : 0;
+    s.mean = s.depth;
     if (op->regime == LLMPERF_REGIME_MIXED)
         shape_mixed(op, hw, &s);
-    double depth = s.depth * (1.0 / 1024);
-    s.loop = depth > 0 ? depth / (1 + depth / 3) : 0;
-    s.serial = op->kind == LLMPERF_KIND_ATTENTION ? depth : s.loop;
     return s;
 }
 
@@ -457,7 +464,9 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     if (!(op->flop > 0))
         return 0;
     double flop = op->flop + param[LLMPERF_PARAM_TILE_ROWS] * s->tile_flop;
-    double by_depth = s->tile_flop > 0 ? s->shallow * (op->flop / flop) : s->shallow;
+    double by_depth = 0; /* what is not asked for is not divided: steps are made of this */
+    if (s->mean > 0 && (param[LLMPERF_PARAM_FILL] > 0 || ret_dlog))
+        by_depth = s->tile_flop > 0 ? 1 / s->mean * (op->flop / flop) : 1 / s->mean;
     double by_head = s->head > 0 && (param[LLMPERF_PARAM_SCORE] > 0 || ret_dlog) ? 1 / s->head : 0;
     double fill = 1 + param[LLMPERF_PARAM_FILL] * by_depth;
     double score = 1 + param[LLMPERF_PARAM_SCORE] * by_head;
@@ -474,7 +483,9 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
     double unpack = 1 + param[LLMPERF_PARAM_UNPACK] * s->narrow;
     double c = flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
                score * unpack * rows;
-    double settled = c / (c + SETTLING_S); /* 0 for a short kernel, 1 for a long one */
+    double settled = 0; /* 0 for a short kernel, 1 for a long one */
+    if (param[LLMPERF_PARAM_SETTLE] > 0 || ret_dlog)
+        settled = c / (c + SETTLING_S);
     double settle = 1 + param[LLMPERF_PARAM_SETTLE] * settled;
     if (ret_dlog) {
         /* d log(compute) / d log(c) */
@@ -748,8 +759,9 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     double bytes = op->bytes + param[LLMPERF_PARAM_GROUP_READS] * shape.again_bytes;
     double of_bytes;
     x[1] = memory_time(op, hw, param, bytes, tall, &of_bytes);
-    x[2] =
-        param[LLMPERF_PARAM_SERIAL] * shape.serial + param[LLMPERF_PARAM_UNSPLIT] * shape.chain_s;
+    bool walks = g || param[LLMPERF_PARAM_SERIAL] > 0, loops = g || param[LLMPERF_PARAM_LOOP] > 0;
+    double serial = walks ? serial_of(op, &shape) : 0, loop = loops ? loop_of(&shape) : 0;
+    x[2] = param[LLMPERF_PARAM_SERIAL] * serial + param[LLMPERF_PARAM_UNSPLIT] * shape.chain_s;
     double by_work[LLMPERF_PARAM_COUNT];
     x[3] = work_time(op, hw, param, &shape, g ? by_work : NULL);
     double head = shape.head * (1.0 / 128);
@@ -758,7 +770,7 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
          param[LLMPERF_PARAM_MERGE] * shape.merged + param[LLMPERF_PARAM_REGROUP] * shape.regroup) *
         op->launches;
     double pass = op->input_bytes / hw->mem_bytes_per_s;
-    double added = param[LLMPERF_PARAM_LOOP] * shape.loop + param[LLMPERF_PARAM_PASSES] * pass +
+    double added = param[LLMPERF_PARAM_LOOP] * loop + param[LLMPERF_PARAM_PASSES] * pass +
                    param[LLMPERF_PARAM_QUERY_WORK] * shape.blocks +
                    param[LLMPERF_PARAM_IDLE_BLOCK] * shape.idle_blocks;
 
@@ -791,7 +803,7 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         dlog[LLMPERF_PARAM_HEAD] = head * op->launches * per;
         dlog[LLMPERF_PARAM_MERGE] = shape.merged * op->launches * per;
         dlog[LLMPERF_PARAM_REGROUP] = shape.regroup * op->launches * per;
-        dlog[LLMPERF_PARAM_SERIAL] = dx[2] * shape.serial * per;
+        dlog[LLMPERF_PARAM_SERIAL] = dx[2] * serial * per;
         dlog[LLMPERF_PARAM_TALL] = by_bytes * shape.tall / tall * per;
         for (size_t i = 0; i < sizeof ITEM_TERMS / sizeof *ITEM_TERMS; i++)
             dlog[ITEM_TERMS[i]] = dx[3] * by_work[ITEM_TERMS[i]] * per;
@@ -801,7 +813,7 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         dlog[LLMPERF_PARAM_UNSPLIT] = dx[2] * shape.chain_s * per;
         dlog[LLMPERF_PARAM_IDLE_BLOCK] = shape.idle_blocks * per;
         dlog[LLMPERF_PARAM_NORM] = dp * per;
-        dlog[LLMPERF_PARAM_LOOP] = shape.loop * per;
+        dlog[LLMPERF_PARAM_LOOP] = loop * per;
         dlog[LLMPERF_PARAM_PASSES] = pass * per;
         g->entry[0] = index;
         g->entry[1] = index_decode;
