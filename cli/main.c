@@ -104,6 +104,12 @@ static int dispatch(int argc, char **argv)
     if (strcmp(argv[1], "--generate") == 0)
         return print_generated(argc, argv);
     if (strcmp(argv[1], "help") == 0) { /* help COMMAND */
+        llmperf_error error = {0};
+        if (argc > 3)
+            return common_report(
+                llmperf_fail(&error, LLMPERF_E_USAGE,
+                             "'%s' is one word too many; 'help COMMAND' is allowed", argv[3]),
+                &error);
         for (int i = 0; i < COMMAND_COUNT; i++)
             if (strcmp(argv[2], COMMANDS[i]->name) == 0) {
                 option_print_help(stdout, COMMANDS[i]);

@@ -78,6 +78,14 @@ def _():
         equal(run([name, "-h"], code=0).out, result.out, "-h")
 
 
+@case("help takes one command")
+def _():
+    for extra in (["predict"], ["--help"], ["a", "b"]):
+        result = run(["help", "predict", *extra], code=2)
+        equal(result.out, "", "stdout")
+        equal(result.err, f"llmperf: '{extra[0]}' is one word too many; 'help COMMAND' is allowed\n", "stderr")
+
+
 @case("help names every option of the interface")
 def _():
     for name, options in OPTIONS.items():
