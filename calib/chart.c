@@ -179,7 +179,7 @@ static void describe(const llmperf_sample *s, llmperf_compare_row *row)
                  (op->bytes > 0 ? op->bytes : op->link_bytes) / 1e6);
 }
 
-/* Where a stream beside the sample was slower than the calibration's undisturbed one, memory took so
+/* Where a stream beside the sample was slower than the calibration's usual one, memory took so
  * much longer for the sample too: as `fit` scores it. */
 static llmperf_op op_then(const llmperf_calib *calib, const llmperf_sample *s)
 {

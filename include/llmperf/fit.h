@@ -46,8 +46,8 @@ typedef struct llmperf_fits {
     int64_t samples;
     bool throttled, contended; /* some samples were */
     double
-        stream_bytes_per_s; /* of the stream beside the samples, where nothing held memory up; the
-                                  fit is for that; 0 = none ran */
+        stream_bytes_per_s; /* of the stream beside the samples, as it usually was: what the fit is
+                                  for; 0 = none ran */
 } llmperf_fits;
 
 LLMPERF_API void llmperf_fits_free(llmperf_fits *fits);
