@@ -119,8 +119,9 @@ static llmperf_op op_as_usual(const llmperf_sample *s, const llmperf_hw *hw, dou
 }
 
 /* The usual rate of the stream beside the samples of a part (mean, of logarithms, of those within
- * STREAM_FRAC of their median), and by how much it differs from that in all: root mean square of the
- * logarithm. 0: no stream ran. False: out of memory. */
+ * STREAM_FRAC of their median), and by how much it differs from that in all, as a deviation of the
+ * logarithm: the root mean square, or what nine tenths lie within where a few are far off. 0: no stream
+ * ran. False: out of memory. */
 static bool streams_of(const llmperf_samples *all, const llmperf_hw *hw, double *ret_usual,
                        double *ret_spread)
 {
@@ -144,11 +145,14 @@ static bool streams_of(const llmperf_samples *all, const llmperf_hw *hw, double 
             near++;
         }
     double usual = sum / fmax(1, (double)near);
-    for (int64_t i = 0; i < count; i++)
-        squares += (log(rate[i]) - usual) * (log(rate[i]) - usual);
+    for (int64_t i = 0; i < count; i++) {
+        rate[i] = fabs(log(rate[i]) - usual);
+        squares += rate[i] * rate[i];
+    }
+    fit_sort(rate, count);
     if (count > 0) {
         *ret_usual = exp(usual);
-        *ret_spread = sqrt(squares / (double)count);
+        *ret_spread = fmax(sqrt(squares / (double)count), fit_quantile(rate, count, 0.9) / Z90);
     }
     free(rate);
     return true;
@@ -740,13 +744,21 @@ static void widen(llmperf_calib_entry *entry)
             entry->covariance[a][b] *= effect;
 }
 
-/* A memory whose speed changes is an efficiency that is known the less. */
+/*
+ * A memory whose speed changes is an efficiency that is known the less: by so much that the upper end of
+ * a 90 % interval is what memory slower by `spread` deviations makes of bytes' time. Where cores hide
+ * memory (feed) time bends upwards as that slows, and the slope at the usual rate would say too little.
+ */
 static void allow_for_memory(llmperf_calib_entry *entry, double spread)
 {
     const llmperf_param memory = LLMPERF_PARAM_MEMORY;
-    double off = entry->param[memory] * spread;
-    if (entry->fitted & UINT64_C(1) << memory)
-        entry->covariance[memory][memory] += off * off;
+    if (!(entry->fitted & UINT64_C(1) << memory))
+        return;
+    double m4 = pow(1 / entry->param[memory], 4), f4 = pow(entry->param[LLMPERF_PARAM_FEED], 4);
+    double slope = m4 / (m4 + f4); /* d log(time of bytes) / d log(memory's) */
+    double slower = log((m4 * exp(4 * Z90 * spread) + f4) / (m4 + f4)) / 4;
+    double off = entry->param[memory] * slower / (Z90 * slope);
+    entry->covariance[memory][memory] += off * off;
 }
 
 /* Hosts put their slots behind bridges in ways of their own: what a host bus gives to a group size

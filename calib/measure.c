@@ -333,14 +333,20 @@ static bool is_better(const llmperf_measurement *later, const llmperf_measuremen
     return true;
 }
 
-/* Memory that was slow so often will be so next time. */
+/* What another attempt may cure: memory that was slow so often will be so next time. */
+static unsigned curable_after(const llmperf_watch_log *log)
+{
+    bool stays = log && log->slow > SLOW_MOST;
+    return stays ? CURABLE & ~(unsigned)LLMPERF_SAMPLE_SLOW_MEMORY : CURABLE;
+}
+
 static void note_slowness(sampler *s, unsigned flags)
 {
     llmperf_watch_log *log = s->options.watch_log;
     if (!log || !s->probe->cold)
         return;
     log->slow = flags & LLMPERF_SAMPLE_SLOW_MEMORY ? log->slow + 1 : 0;
-    s->curable = log->slow > SLOW_MOST ? CURABLE & ~(unsigned)LLMPERF_SAMPLE_SLOW_MEMORY : CURABLE;
+    s->curable = curable_after(log);
 }
 
 static llmperf_measure_options with_defaults(const llmperf_measure_options *options)
@@ -378,9 +384,7 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         goto out;
     }
-    const llmperf_watch_log *log = s.options.watch_log;
-    s.curable =
-        log && log->slow > SLOW_MOST ? CURABLE & ~(unsigned)LLMPERF_SAMPLE_SLOW_MEMORY : CURABLE;
+    s.curable = curable_after(s.options.watch_log);
     /* the last attempt takes all the time that is left; those before end at the first trouble */
     for (bool is_last = false; !is_last;) {
         llmperf_measurement one;

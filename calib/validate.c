@@ -9,8 +9,8 @@
 #include "llmperf/samples.h"
 
 static const double MOVED = 0.02; /* of a prediction, by the speed of memory: worth a row */
-static const double WHOLE =
-    4; /* times as long as for an operator: what company spoils is repeated */
+/* As much longer for a step as for an operator: what company spoils is repeated. */
+static const double WHOLE = 4;
 
 typedef struct validation {
     const llmperf_case *c;

@@ -28,8 +28,8 @@ enum { ONE, FEW, MANY, ROWS_COUNT };
 static const int ROWS[ROWS_COUNT] = {1, 4, 128};
 static const double SPEED_S = 0.02; /* for each product and round */
 static const double FEW_SPEED_S = 0.01, FEW_BETTER = 1.05;
-static const double CACHES =
-    8; /* weights rotate over this many last-level caches: of two a part stays */
+/* Weights rotate over this many last-level caches: of two a part stays. */
+static const double CACHES = 8;
 static const double MOST_BYTES = 512 << 20;
 static const double CLEARLY_BETTER = 1.1;
 static const char *const TYPE_NAMES[CPU_TYPES] = {"fp32", "bf16", "int8"};
