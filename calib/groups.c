@@ -118,17 +118,28 @@ static llmperf_op op_as_usual(const llmperf_sample *s, const llmperf_hw *hw, dou
     return llmperf_op_slowed(&op, stream / s->stream_bytes_per_s);
 }
 
+/* How far values go to one side of 0 (`sign`), for a 90 % interval: all but a twentieth of them, or as
+ * their root mean square has it where fewer are further off. */
+static double reach_of(double *values, int64_t count, double sign)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++)
+        squares += fmax(0, sign * values[i]) * fmax(0, sign * values[i]);
+    fit_sort(values, count);
+    double far = sign * fit_quantile(values, count, sign > 0 ? 0.95 : 0.05);
+    return fmax(fmax(0, far), Z90 * sqrt(squares / (double)count));
+}
+
 /* The usual rate of the stream beside the samples of a part (mean, of logarithms, of those within
- * STREAM_FRAC of their median), and by how much it differs from that in all, as a deviation of the
- * logarithm: the root mean square, or what nine tenths lie within where a few are far off. 0: no stream
- * ran. False: out of memory. */
+ * STREAM_FRAC of their median), and by how much it was slower and faster, as logarithms that a 90 %
+ * interval should hold. 0: no stream ran. False: out of memory. */
 static bool streams_of(const llmperf_samples *all, const llmperf_hw *hw, double *ret_usual,
-                       double *ret_spread)
+                       double *ret_slower, double *ret_faster)
 {
     double *rate = malloc((size_t)(all->count + 1) * sizeof *rate);
-    double sum = 0, squares = 0;
+    double sum = 0;
     int64_t count = 0, near = 0;
-    *ret_usual = *ret_spread = 0;
+    *ret_usual = *ret_slower = *ret_faster = 0;
     if (!rate)
         return false;
     for (int64_t i = 0; i < all->count; i++) {
@@ -145,14 +156,12 @@ static bool streams_of(const llmperf_samples *all, const llmperf_hw *hw, double 
             near++;
         }
     double usual = sum / fmax(1, (double)near);
-    for (int64_t i = 0; i < count; i++) {
-        rate[i] = fabs(log(rate[i]) - usual);
-        squares += rate[i] * rate[i];
-    }
-    fit_sort(rate, count);
+    for (int64_t i = 0; i < count; i++)
+        rate[i] = usual - log(rate[i]); /* of the time */
     if (count > 0) {
         *ret_usual = exp(usual);
-        *ret_spread = fmax(sqrt(squares / (double)count), fit_quantile(rate, count, 0.9) / Z90);
+        *ret_slower = reach_of(rate, count, 1);
+        *ret_faster = reach_of(rate, count, -1);
     }
     free(rate);
     return true;
@@ -301,8 +310,8 @@ typedef struct grouping {
     char other_part[LLMPERF_NAME_MAX], device[LLMPERF_NAME_MAX];
     uint64_t hash;
     bool throttled, contended;
-    double stream_bytes_per_s, stream_spread; /* streams_of() */
-    bool crowded;                             /* more than GROUPS_MAX of them */
+    double stream_bytes_per_s, stream_slower, stream_faster; /* streams_of() */
+    bool crowded;                                            /* more than GROUPS_MAX of them */
 } grouping;
 
 enum { GROUPS_MAX = 512 };
@@ -429,7 +438,8 @@ static llmperf_status make_groups(const llmperf_samples *samples, const llmperf_
     g.options.points = g.options.points > 0 ? g.options.points : POINTS;
     g.options.folds = g.options.folds > 0 ? g.options.folds : FOLDS;
     g.group = calloc(GROUPS_MAX, sizeof *g.group);
-    bool good = g.group != NULL && streams_of(samples, hw, &g.stream_bytes_per_s, &g.stream_spread);
+    bool good = g.group != NULL &&
+                streams_of(samples, hw, &g.stream_bytes_per_s, &g.stream_slower, &g.stream_faster);
     for (int64_t i = 0; good && i < samples->count; i++)
         good = file_sample(&g, &samples->sample[i]);
     if (!good) {
@@ -744,20 +754,28 @@ static void widen(llmperf_calib_entry *entry)
             entry->covariance[a][b] *= effect;
 }
 
+/* How much longer bytes take (logarithm) when memory takes exp(slower) times as long as usual. */
+static double bytes_slowed(const llmperf_calib_entry *entry, double slower)
+{
+    double m4 = pow(1 / entry->param[LLMPERF_PARAM_MEMORY], 4);
+    double f4 = pow(entry->param[LLMPERF_PARAM_FEED], 4);
+    return log((m4 * exp(4 * slower) + f4) / (m4 + f4)) / 4;
+}
+
 /*
- * A memory whose speed changes is an efficiency that is known the less: by so much that the upper end of
- * a 90 % interval is what memory slower by `spread` deviations makes of bytes' time. Where cores hide
- * memory (feed) time bends upwards as that slows, and the slope at the usual rate would say too little.
+ * A memory whose speed changes is an efficiency that is known the less: by so much that a 90 % interval
+ * reaches what memory as slow, or as fast, as it was makes of bytes' time. Where cores hide memory (feed)
+ * time bends upwards as that slows, and the slope at the usual rate would say too little.
  */
-static void allow_for_memory(llmperf_calib_entry *entry, double spread)
+static void allow_for_memory(llmperf_calib_entry *entry, double slower, double faster)
 {
     const llmperf_param memory = LLMPERF_PARAM_MEMORY;
     if (!(entry->fitted & UINT64_C(1) << memory))
         return;
     double m4 = pow(1 / entry->param[memory], 4), f4 = pow(entry->param[LLMPERF_PARAM_FEED], 4);
     double slope = m4 / (m4 + f4); /* d log(time of bytes) / d log(memory's) */
-    double slower = log((m4 * exp(4 * Z90 * spread) + f4) / (m4 + f4)) / 4;
-    double off = entry->param[memory] * slower / (Z90 * slope);
+    double reach = fmax(bytes_slowed(entry, slower), -bytes_slowed(entry, -faster));
+    double off = entry->param[memory] * reach / (Z90 * slope);
     entry->covariance[memory][memory] += off * off;
 }
 
@@ -1230,7 +1248,7 @@ static void allow_for_others(const grouping *g, group_fits *of)
             if (one->status != LLMPERF_OK)
                 continue;
             allow_for_other_runs(&one->entry, &of[i].twice[k], &all);
-            allow_for_memory(&one->entry, g->stream_spread);
+            allow_for_memory(&one->entry, g->stream_slower, g->stream_faster);
             if (g->group[i].key.devices == 0 && is_on_bus(&g->group[i].key, g->hw))
                 allow_for_bus(&one->entry);
             refuse_disagreement(one);
