@@ -193,7 +193,7 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
                                   llmperf_comparison *comparison, llmperf_error *error)
 {
     chooser c = choose(samples, filter);
-    const llmperf_case of_part = {
+    const llmperf_config of_part = {
         .hw = filter->hw, .calib = filter->calib, .workload = {.confidence = c.filter.confidence}};
     llmperf_status status = LLMPERF_OK;
     int before = comparison->row_count;
@@ -207,7 +207,7 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
             .metric = "time_s",
             .measured = s->time_s,
             .predicted = llmperf_estimate_op(&of_part, &then),
-            .kind = llmperf_case_estimate_kind(&of_part),
+            .kind = llmperf_config_estimate_kind(&of_part),
             .roofline = llmperf_time_op(&s->op, filter->hw, NULL, NULL, NULL),
             .flags = s->flags,
         };

@@ -41,7 +41,7 @@ typedef struct builder {
     const llmperf_engine_fit_options *options;
     llmperf_calib *ideal;
     bool out_of_memory;
-    const llmperf_case *c; /* of the row being built */
+    const llmperf_config *c; /* of the row being built */
 } builder;
 
 /* Index of the part a run is of; -1 with a reason. */
@@ -206,7 +206,7 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
     engine_rows *rows = b->rows;
     engine_row row = {.run = run, .fitted = NAN, .unseen = NAN, .unseen_part = NAN};
     llmperf_workload w = {0};
-    llmperf_case c;
+    llmperf_config c;
     llmperf_model *model;
     if (run->kind == LLMPERF_RUN_OFFLINE)
         return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the engine picked the batch");
@@ -229,7 +229,7 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
     if (status == LLMPERF_OK)
         status = check_devices(run, &rows->part[row.part], &w, why);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, model, &rows->part[row.part], NULL, &w, why);
+        status = llmperf_config_init(&c, model, &rows->part[row.part], NULL, &w, why);
     double time_s = status == LLMPERF_OK ? llmperf_run_time(run, &c.workload) : 0;
     if (status == LLMPERF_OK && !(time_s > 0))
         status = llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "no time was measured");

@@ -88,7 +88,7 @@ double llmperf_fit_spread(const llmperf_calib_entry *entry, const double dlog[LL
 
 /* ---- what a sample belongs to ------------------------------------------------------------------------- */
 
-/* Vector arithmetic, as llmperf_case_init() chooses it. */
+/* Vector arithmetic, as llmperf_config_init() chooses it. */
 static llmperf_dtype vector_dtype(const llmperf_hw *hw)
 {
     static const llmperf_dtype order[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_BF16,

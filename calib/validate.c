@@ -13,7 +13,7 @@ static const double MOVED = 0.02; /* of a prediction, by the speed of memory: wo
 static const double WHOLE = 4;
 
 typedef struct validation {
-    const llmperf_case *c;
+    const llmperf_config *c;
     const llmperf_backend *backend;
     void *handle;
     const llmperf_measure_options *options;
@@ -169,7 +169,7 @@ static llmperf_status measure_whole(validation *v, const llmperf_segment *segmen
     llmperf_op slowed[LLMPERF_OPS_MAX];
     llmperf_measurement m;
     llmperf_total bound;
-    llmperf_case ideal = *v->c;
+    llmperf_config ideal = *v->c;
     llmperf_measure_options patient = {0};
     if (v->options)
         patient = *v->options;
@@ -191,7 +191,7 @@ static llmperf_status measure_whole(validation *v, const llmperf_segment *segmen
                : status;
 }
 
-llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
+llmperf_status llmperf_validate_step(const llmperf_config *c, bool prefill,
                                      const llmperf_backend *backend, void *handle,
                                      const llmperf_measure_options *options,
                                      llmperf_validate_progress progress, void *context,

@@ -575,7 +575,7 @@ static llmperf_status skip_incomplete(session *s, const llmperf_run *run, const 
 }
 
 /* The batch of an offline run, which the engine picked. */
-static llmperf_status set_in_flight(session *s, const llmperf_run *run, llmperf_case *c,
+static llmperf_status set_in_flight(session *s, const llmperf_run *run, llmperf_config *c,
                                     llmperf_error *why)
 {
     int64_t most = filled(s, FACT_BATCH, s->arguments->common.batch);
@@ -584,7 +584,7 @@ static llmperf_status set_in_flight(session *s, const llmperf_run *run, llmperf_
         return llmperf_fail(why, LLMPERF_E_UNSUPPORTED,
                             "not even one sequence fits into memory: what ran there is not what "
                             "the row says");
-    llmperf_case_move(c, count, c->workload.prompt, c->workload.context);
+    llmperf_config_move(c, count, c->workload.prompt, c->workload.context);
     s->offline++;
     return LLMPERF_OK;
 }
@@ -612,7 +612,7 @@ static llmperf_status predict_run(session *s, const llmperf_run *run, const llmp
 {
     static llmperf_model own; /* with the run's formats */
     static llmperf_hw used;   /* the run's share of it */
-    llmperf_case c;
+    llmperf_config c;
     llmperf_workload w = {0};
     const llmperf_workload base = {.chunk = s->arguments->common.chunk,
                                    .confidence = s->arguments->common.confidence};
@@ -622,7 +622,7 @@ static llmperf_status predict_run(session *s, const llmperf_run *run, const llmp
     if (status == LLMPERF_OK)
         status = llmperf_run_formats(run, &own, &w, why);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, &own, share_of(run, hw, &used), calib, &w, why);
+        status = llmperf_config_init(&c, &own, share_of(run, hw, &used), calib, &w, why);
     if (status == LLMPERF_OK && run->kind == LLMPERF_RUN_OFFLINE)
         status = set_in_flight(s, run, &c, why);
     *ret_in_flight = c.workload.batch;
@@ -630,7 +630,7 @@ static llmperf_status predict_run(session *s, const llmperf_run *run, const llmp
         status = llmperf_run_predict(&c, run, &row->predicted, why);
     if (status != LLMPERF_OK)
         return status;
-    row->kind = llmperf_case_estimate_kind(&c);
+    row->kind = llmperf_config_estimate_kind(&c);
     c.calib = NULL;
     status = llmperf_run_predict(&c, run, &bound, why);
     row->roofline = bound.value;
@@ -719,13 +719,13 @@ static llmperf_status compare_sample(session *s, const llmperf_sample *sample)
     if (status != LLMPERF_OK)
         return status;
     double confidence = s->arguments->common.confidence;
-    const llmperf_case c = {
+    const llmperf_config c = {
         .hw = hw, .calib = calib, .workload = {.confidence = confidence > 0 ? confidence : 0.9}};
     llmperf_compare_row row = {.line = sample->line,
                                .metric = "time_s",
                                .measured = sample->time_s,
                                .predicted = llmperf_estimate_op(&c, &sample->op),
-                               .kind = llmperf_case_estimate_kind(&c),
+                               .kind = llmperf_config_estimate_kind(&c),
                                .roofline = llmperf_time_op(&sample->op, hw, NULL, NULL, NULL),
                                .flags = sample->flags};
     memcpy(row.file, run.file, sizeof row.file);

@@ -31,7 +31,7 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     static llmperf_model model;
     static llmperf_hw hw;
     static llmperf_prediction prediction;
-    static llmperf_case c;
+    static llmperf_config c;
     static llmperf_calib calib;
     llmperf_workload workload;
     bool calibrated = false;
@@ -50,8 +50,8 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     if (status == LLMPERF_OK)
         status = common_load_calib(&a->common, hw_name ? &hw : NULL, &calib, &calibrated, error);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
-                                   &workload, error);
+        status = llmperf_config_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
+                                     &workload, error);
     if (status == LLMPERF_OK && hw_name)
         status = llmperf_predict(&c, &prediction, error);
     if (status != LLMPERF_OK)

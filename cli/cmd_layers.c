@@ -107,7 +107,7 @@ static int run(int argc, char **argv)
     option_result result = {0};
     llmperf_error error = {0};
     llmperf_workload workload;
-    llmperf_case c;
+    llmperf_config c;
     common_output output;
     static llmperf_model model;
     static llmperf_hw hw;
@@ -144,8 +144,8 @@ static int run(int argc, char **argv)
         status =
             common_load_calib(&arguments.common, hw_name ? &hw : NULL, &calib, &calibrated, &error);
     if (status == LLMPERF_OK && have_model)
-        status = llmperf_case_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
-                                   &workload, &error);
+        status = llmperf_config_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
+                                     &workload, &error);
     if (status == LLMPERF_OK)
         status = common_open_output(&arguments.common, &output, &error);
     if (status != LLMPERF_OK)

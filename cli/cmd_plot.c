@@ -100,7 +100,7 @@ typedef struct plot_input {
     llmperf_calib calib;
     bool has_model, has_calib;
     llmperf_workload workload;
-    llmperf_case c; /* of the model */
+    llmperf_config c; /* of the model */
     llmperf_curves curves;
 } plot_input;
 
@@ -391,8 +391,8 @@ static llmperf_status load(const plot_kind *kind, const option_result *result, p
     if (status == LLMPERF_OK)
         status = common_load_calib(&a->common, &in->hw, &in->calib, &in->has_calib, error);
     if (status == LLMPERF_OK && in->has_model)
-        status = llmperf_case_init(&in->c, &in->model, &in->hw, in->has_calib ? &in->calib : NULL,
-                                   &in->workload, error);
+        status = llmperf_config_init(&in->c, &in->model, &in->hw, in->has_calib ? &in->calib : NULL,
+                                     &in->workload, error);
     return status;
 }
 

@@ -23,7 +23,7 @@ static int run(int argc, char **argv)
     option_result result = {0};
     llmperf_error error = {0};
     llmperf_workload workload;
-    llmperf_case c;
+    llmperf_config c;
     common_output output;
     static llmperf_model model; /* large, and needed once */
     static llmperf_hw hw;
@@ -47,7 +47,8 @@ static int run(int argc, char **argv)
     if (status == LLMPERF_OK)
         status = common_load_calib(&arguments.common, &hw, &calib, &calibrated, &error);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, &model, &hw, calibrated ? &calib : NULL, &workload, &error);
+        status =
+            llmperf_config_init(&c, &model, &hw, calibrated ? &calib : NULL, &workload, &error);
     if (status == LLMPERF_OK)
         status = llmperf_predict(&c, &prediction, &error);
     if (status == LLMPERF_OK)

@@ -86,7 +86,7 @@ typedef struct sweep {
     llmperf_sweep_phase phase;
     int64_t points;
     /* a case for each legal (hardware, scheme, weights, KV, tp), in that order */
-    llmperf_case *cases;
+    llmperf_config *cases;
     int64_t case_count;
 } sweep;
 
@@ -254,7 +254,7 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
         const llmperf_calib *calib = s->calibrated[at] ? &s->calib[at] : NULL;
         memset(&one, 0, sizeof one);
         llmperf_status status =
-            llmperf_case_init(&s->cases[s->case_count], model, hw, calib, &w, &one);
+            llmperf_config_init(&s->cases[s->case_count], model, hw, calib, &w, &one);
         if (status == LLMPERF_OK) {
             s->case_count++;
             continue;
@@ -287,11 +287,11 @@ static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
     int64_t at = rest % contexts;
     rest /= contexts;
     int64_t prompt = s->prompt.value[rest % s->prompt.count];
-    const llmperf_case *resolved = &s->cases[rest / s->prompt.count];
-    llmperf_case c = *resolved;
+    const llmperf_config *resolved = &s->cases[rest / s->prompt.count];
+    llmperf_config c = *resolved;
     int64_t context =
         s->context.count ? s->context.value[at] : llmperf_mean_context(prompt, c.workload.generate);
-    llmperf_case_move(&c, batch, prompt, context);
+    llmperf_config_move(&c, batch, prompt, context);
     const char *quant = s->quant[c.model - s->models];
     ret_row->hw = c.hw->name;
     ret_row->quant = quant[0] ? quant : NULL;
@@ -442,7 +442,7 @@ static llmperf_status prepare(const sweep_arguments *a, const option_result *res
     s->phase = a->phase == 1 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE;
     status = make_cases(s, skipped, error); /* of the longest prompt */
     if (status == LLMPERF_OK && s->phase == LLMPERF_SWEEP_PREFILL)
-        status = llmperf_case_check_steps(&s->cases[0], error);
+        status = llmperf_config_check_steps(&s->cases[0], error);
     if (status != LLMPERF_OK)
         return status;
     const int64_t counts[] = {s->case_count, s->prompt.count,

@@ -164,11 +164,11 @@ static llmperf_status run_batches(const validate_arguments *a, const llmperf_mod
     if (status == LLMPERF_OK)
         status = option_parse_range(a->batch ? a->batch : "1,4", 1, 65536, &range, error);
     for (int64_t batch; status == LLMPERF_OK && option_range_next(&range, &cursor, &batch);) {
-        llmperf_case c;
+        llmperf_config c;
         char step[64];
         workload.batch = batch;
         snprintf(step, sizeof step, "batch %lld", (long long)batch);
-        status = llmperf_case_init(&c, model, hw, calib, &workload, error);
+        status = llmperf_config_init(&c, model, hw, calib, &workload, error);
         for (int prefill = 0; prefill < 2 && status == LLMPERF_OK; prefill++)
             if (a->phase == 2 || a->phase == prefill)
                 status = llmperf_validate_step(&c, prefill == 1, device->backend, device->handle,

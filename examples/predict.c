@@ -29,7 +29,7 @@ int main(int argc, char **argv)
      * better not on a small stack. */
     static llmperf_model model;
     static llmperf_hw hw;
-    static llmperf_case c;
+    static llmperf_config c;
     static llmperf_prediction prediction;
     llmperf_error error = {0};
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 
     /* 3. Model, part and workload together: defaults filled in, formats chosen, legality checked.
      * The NULL stands for a calibration; without one every time is the roofline bound. */
-    if (llmperf_case_init(&c, &model, &hw, NULL, &workload, &error) != LLMPERF_OK)
+    if (llmperf_config_init(&c, &model, &hw, NULL, &workload, &error) != LLMPERF_OK)
         return fail(&error);
 
     /* 4. The prediction. What does not fit is predicted all the same; memory.fits says so. */

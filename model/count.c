@@ -109,7 +109,7 @@ static void file_bytes_per(const llmperf_model *model, const llmperf_layer *laye
             (layer && layer->weights[i].dtype ? layer->weights[i].bits : model->weight_bits[i]) / 8;
 }
 
-static double weight_bytes(const llmperf_model *model, const llmperf_case *c, int64_t tp)
+static double weight_bytes(const llmperf_model *model, const llmperf_config *c, int64_t tp)
 {
     weight_count sum;
     double of_file[LLMPERF_WEIGHT_COUNT];
@@ -124,12 +124,12 @@ static double weight_bytes(const llmperf_model *model, const llmperf_case *c, in
     return bytes;
 }
 
-double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_case *c)
+double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_config *c)
 {
     return weight_bytes(model, c, 1);
 }
 
-double llmperf_weight_bytes(const llmperf_case *c)
+double llmperf_weight_bytes(const llmperf_config *c)
 {
     return weight_bytes(c->model, c, c->workload.tp);
 }
@@ -172,7 +172,7 @@ static double state_bytes(const llmperf_model *model, int64_t tp)
     return bytes;
 }
 
-double llmperf_kv_bytes(const llmperf_case *c, int64_t batch, int64_t tokens)
+double llmperf_kv_bytes(const llmperf_config *c, int64_t batch, int64_t tokens)
 {
     int64_t blocks = ceil_div(tokens, c->workload.kv_block);
     double held = (double)blocks * (double)c->workload.kv_block;
@@ -181,7 +181,7 @@ double llmperf_kv_bytes(const llmperf_case *c, int64_t batch, int64_t tokens)
            (kv_values(c->model, tp, held) * c->kv_bytes_per + index_bytes(c->model, tp, held));
 }
 
-double llmperf_state_bytes(const llmperf_case *c, int64_t batch)
+double llmperf_state_bytes(const llmperf_config *c, int64_t batch)
 {
     return (double)batch * state_bytes(c->model, c->workload.tp);
 }
@@ -220,7 +220,7 @@ double llmperf_state_bytes_per_sequence(const llmperf_model *model)
 }
 
 /* Largest step's tensors between operators, and fp32 logits of the sequences that it ends. */
-double llmperf_activation_bytes(const llmperf_case *c, int64_t batch, int64_t prompt)
+double llmperf_activation_bytes(const llmperf_config *c, int64_t batch, int64_t prompt)
 {
     const llmperf_model *model = c->model;
     const llmperf_workload *w = &c->workload;
@@ -252,7 +252,7 @@ double llmperf_activation_bytes(const llmperf_case *c, int64_t batch, int64_t pr
 }
 
 /* Bytes on one device with `batch` sequences of `prompt` + `generate` tokens. */
-static double total_bytes(const llmperf_case *c, double fixed, int64_t batch, int64_t prompt,
+static double total_bytes(const llmperf_config *c, double fixed, int64_t batch, int64_t prompt,
                           int64_t tokens)
 {
     return fixed + llmperf_kv_bytes(c, batch, tokens) + llmperf_state_bytes(c, batch) +
@@ -263,9 +263,9 @@ enum { SEARCH_LIMIT_LOG2 = 40 };
 
 /* Largest x in [0, 2^40] for which fits(x) holds; fits(0) is not asked. From above, as fits need
  * not hold at small x: short prompts end more sequences in a step, each with its logits. */
-typedef bool (*fits_function)(const llmperf_case *c, double fixed, double capacity, int64_t x);
+typedef bool (*fits_function)(const llmperf_config *c, double fixed, double capacity, int64_t x);
 
-static int64_t largest(const llmperf_case *c, double fixed, double capacity, fits_function fits)
+static int64_t largest(const llmperf_config *c, double fixed, double capacity, fits_function fits)
 {
     int64_t low = (int64_t)1 << SEARCH_LIMIT_LOG2;
     while (low > 0 && !fits(c, fixed, capacity, low))
@@ -283,14 +283,14 @@ static int64_t largest(const llmperf_case *c, double fixed, double capacity, fit
     return low;
 }
 
-static bool batch_fits(const llmperf_case *c, double fixed, double capacity, int64_t batch)
+static bool batch_fits(const llmperf_config *c, double fixed, double capacity, int64_t batch)
 {
     const llmperf_workload *w = &c->workload;
     return total_bytes(c, fixed, batch, w->prompt, w->prompt + w->generate) <= capacity;
 }
 
 /* A sequence of x tokens, all but the generated ones of them prompt. */
-static bool context_fits(const llmperf_case *c, double fixed, double capacity, int64_t tokens)
+static bool context_fits(const llmperf_config *c, double fixed, double capacity, int64_t tokens)
 {
     const llmperf_workload *w = &c->workload;
     int64_t prompt = tokens > w->generate ? tokens - w->generate : 1;
@@ -302,12 +302,12 @@ static double capacity_of(const llmperf_hw *hw)
     return hw->memory_usable_bytes > 0 ? hw->memory_usable_bytes : hw->memory_bytes;
 }
 
-static double reserved_of(const llmperf_case *c)
+static double reserved_of(const llmperf_config *c)
 {
     return (1 - c->workload.memory_utilization) * capacity_of(c->hw) + c->workload.reserve_bytes;
 }
 
-double llmperf_memory_total(const llmperf_case *c, bool *ret_fits)
+double llmperf_memory_total(const llmperf_config *c, bool *ret_fits)
 {
     const llmperf_workload *w = &c->workload;
     double fixed = llmperf_weight_bytes(c) + reserved_of(c);
@@ -316,7 +316,7 @@ double llmperf_memory_total(const llmperf_case *c, bool *ret_fits)
     return total;
 }
 
-void llmperf_memory_of(const llmperf_case *c, llmperf_memory *ret_memory)
+void llmperf_memory_of(const llmperf_config *c, llmperf_memory *ret_memory)
 {
     const llmperf_workload *w = &c->workload;
     llmperf_memory m = {0};

@@ -104,7 +104,7 @@ static const llmperf_moe *first_moe(const llmperf_model *model)
 }
 
 /* The experts that a grouped GEMM is of: models may have shapes with different experts. */
-static const llmperf_moe *moe_of(const llmperf_case *c, const llmperf_op *op)
+static const llmperf_moe *moe_of(const llmperf_config *c, const llmperf_op *op)
 {
     for (int i = 0; i < c->model->layer_kind_count; i++) {
         const llmperf_moe *moe = &c->model->layers[i].moe;
@@ -119,7 +119,7 @@ static const llmperf_moe *moe_of(const llmperf_case *c, const llmperf_op *op)
 }
 
 /* Rows per active expert once `batch` sequences decode together: b q K / E'(b q). */
-static double rows_per_expert(const llmperf_case *c, const llmperf_moe *moe, double batch)
+static double rows_per_expert(const llmperf_config *c, const llmperf_moe *moe, double batch)
 {
     double tokens = batch * (double)c->workload.query;
     double distinct = llmperf_distinct_experts(moe, tokens, c->workload.moe_skew);
@@ -127,7 +127,7 @@ static double rows_per_expert(const llmperf_case *c, const llmperf_moe *moe, dou
 }
 
 /* Smallest batch that brings `rows` rows to each active expert; rows grow with the batch. */
-static llmperf_crossing expert_crossing(const llmperf_case *c, const llmperf_moe *moe,
+static llmperf_crossing expert_crossing(const llmperf_config *c, const llmperf_moe *moe,
                                         llmperf_crossing rows)
 {
     double low = 0, high = 1;
@@ -157,7 +157,7 @@ static bool is_most_frequent(const llmperf_op *ops, int count, int at)
     return true;
 }
 
-static void add_op_crossing(const llmperf_case *c, const llmperf_op *op, double peak,
+static void add_op_crossing(const llmperf_config *c, const llmperf_op *op, double peak,
                             double bandwidth, llmperf_crossings *sum)
 {
     for (int i = 0; i < sum->op_count; i++)
@@ -188,7 +188,7 @@ typedef struct step_sums {
     double dense_compute, dense_memory, compute, memory;
 } step_sums;
 
-static step_sums sums_at(const llmperf_case *c, const llmperf_calib *calib, int64_t batch,
+static step_sums sums_at(const llmperf_config *c, const llmperf_calib *calib, int64_t batch,
                          llmperf_crossings *per_op)
 {
     step_sums sums = {0};
@@ -216,7 +216,7 @@ static step_sums sums_at(const llmperf_case *c, const llmperf_calib *calib, int6
 
 /* Experts' bytes are concave in the batch and their FLOPs linear, so compute overtakes memory
  * once: the first batch is found by doubling and bisection. */
-static llmperf_crossing searched_crossing(const llmperf_case *c, const llmperf_calib *calib,
+static llmperf_crossing searched_crossing(const llmperf_config *c, const llmperf_calib *calib,
                                           bool dense, const char *why)
 {
     llmperf_crossing crossing = {0};
@@ -246,7 +246,7 @@ static llmperf_crossing searched_crossing(const llmperf_case *c, const llmperf_c
     return crossing;
 }
 
-static void crossings_with(const llmperf_case *c, const llmperf_calib *calib,
+static void crossings_with(const llmperf_config *c, const llmperf_calib *calib,
                            llmperf_crossings *ret_crossings)
 {
     static const char too_small[] =
@@ -297,7 +297,7 @@ static void set_interval(llmperf_crossing *crossing, const llmperf_crossing *low
     crossing->high = high ? (high->exists ? high->batch : 0) : crossing->batch;
 }
 
-void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
+void llmperf_crossings_of(const llmperf_config *c, const llmperf_calib *calib,
                           llmperf_crossings *ret_crossings)
 {
     llmperf_crossings result;

@@ -420,7 +420,7 @@ double llmperf_host_time(const llmperf_host *host, double layers, double sequenc
                              : fmax(largest * pow(sum, 1 / host->norm) - ops_s, 0);
 }
 
-void host_counts(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+void host_counts(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  double *ret_layers, double *ret_sequences)
 {
     *ret_layers = *ret_sequences = 0;
@@ -430,7 +430,7 @@ void host_counts(const llmperf_case *c, const llmperf_segment *segments, int seg
         *ret_sequences += (double)segments[i].sequences;
 }
 
-double host_time(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+double host_time(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  double ops_s, double launch_s)
 {
     if (!c->calib || !c->calib->host.engine[0])

@@ -14,8 +14,8 @@ typedef enum part { PART_VALUE, PART_LOW, PART_HIGH, PART_EXACT, PART_N, PART_K 
 enum { NAMED_MAX = 40 };
 
 typedef struct explainer {
-    const llmperf_case *c;
-    llmperf_case whole; /* the same on one device: what counts the model as such */
+    const llmperf_config *c;
+    llmperf_config whole; /* the same on one device: what counts the model as such */
     const llmperf_prediction *p;
     const llmperf_workload *asked;
     llmperf_explanation *x;

@@ -52,7 +52,7 @@ typedef struct step_terms {
 
 static step_terms terms_at(explainer *e, int64_t batch, bool calibrated, bool dense)
 {
-    const llmperf_case *c = e->c;
+    const llmperf_config *c = e->c;
     step_terms sum = {0, 0};
     llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
     if (!ops) {
@@ -191,7 +191,7 @@ static bool find_dense(explainer *e, const llmperf_op_crossing *one, llmperf_op 
 {
     op_formulas *rows = malloc(OP_FORMULAS_MAX * sizeof *rows);
     bool found = false;
-    llmperf_case *single = malloc(sizeof *single);
+    llmperf_config *single = malloc(sizeof *single);
     if (rows && single) {
         *single = *e->c;
         single->workload.batch = 1;

@@ -8,75 +8,75 @@
 typedef struct option_symbol {
     const char *name, *meaning, *option;
     uint8_t unit;
-    double (*value)(const llmperf_case *c);
+    double (*value)(const llmperf_config *c);
 } option_symbol;
 
-static double opt_g(const llmperf_case *c)
+static double opt_g(const llmperf_config *c)
 {
     return (double)c->workload.generate;
 }
 
-static double opt_cached(const llmperf_case *c)
+static double opt_cached(const llmperf_config *c)
 {
     return (double)c->workload.cached;
 }
 
-static double opt_chunk(const llmperf_case *c)
+static double opt_chunk(const llmperf_config *c)
 {
     return (double)c->workload.chunk;
 }
 
-static double opt_block(const llmperf_case *c)
+static double opt_block(const llmperf_config *c)
 {
     return (double)c->workload.kv_block;
 }
 
-static double opt_context(const llmperf_case *c)
+static double opt_context(const llmperf_config *c)
 {
     return (double)c->workload.context;
 }
 
-static double opt_utilization(const llmperf_case *c)
+static double opt_utilization(const llmperf_config *c)
 {
     return c->workload.memory_utilization;
 }
 
-static double opt_reserve(const llmperf_case *c)
+static double opt_reserve(const llmperf_config *c)
 {
     return c->workload.reserve_bytes;
 }
 
-static double opt_tpot(const llmperf_case *c)
+static double opt_tpot(const llmperf_config *c)
 {
     return c->workload.tpot_s;
 }
 
-static double opt_ttft(const llmperf_case *c)
+static double opt_ttft(const llmperf_config *c)
 {
     return c->workload.ttft_s;
 }
 
-static double opt_skew(const llmperf_case *c)
+static double opt_skew(const llmperf_config *c)
 {
     return c->workload.moe_skew;
 }
 
-static double opt_confidence(const llmperf_case *c)
+static double opt_confidence(const llmperf_config *c)
 {
     return c->workload.confidence;
 }
 
-static double fact_positions(const llmperf_case *c)
+static double fact_positions(const llmperf_config *c)
 {
     return (double)c->model->position_embeddings;
 }
 
-static double fact_mtp(const llmperf_case *c)
+static double fact_mtp(const llmperf_config *c)
 {
     return (double)c->model->mtp_params;
 }
 
-static double fact_context(const llmperf_case *c)
+static double fact_context(const llmperf_config *c)
 {
     return (double)c->model->max_context;
 }
@@ -170,7 +170,7 @@ static void from_model(const explainer *e, llmperf_explain_input *input)
 /* Bytes of an element: by an option, or by the checkpoint. */
 static void from_format(const explainer *e, const symbol_info *info, llmperf_explain_input *input)
 {
-    const llmperf_case *c = e->c;
+    const llmperf_config *c = e->c;
     const char *name = info->name;
     bool given = info->option && explain_is_given(e->asked, info->option);
     double bytes;

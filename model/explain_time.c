@@ -31,7 +31,7 @@ static void sum_step(const llmperf_segment *segments, int segment_count, double 
                      void *context)
 {
     op_sums *s = context;
-    const llmperf_case *c = s->e->c;
+    const llmperf_config *c = s->e->c;
     llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
     if (!ops) {
         s->e->out_of_memory = true;

@@ -94,7 +94,7 @@ double op_quantity_of(const llmperf_op *op, op_quantity quantity);
 
 /* Where symbols get their values: one layer shape in one phase of a case. */
 typedef struct symbol_scope {
-    const llmperf_case *c;
+    const llmperf_config *c;
     const llmperf_layer *layer; /* one of c->model->layers */
     bool decode;
     bool outside; /* the layers: embedding, last norm, head */
@@ -117,7 +117,7 @@ enum { OP_FORMULAS_MAX = LLMPERF_OPS_PER_LAYER_KIND + 16 };
  * step, or decode. ret_rows holds OP_FORMULAS_MAX. Returns their number, in the engine's order;
  * -1 when memory runs out.
  */
-int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret_rows);
+int symbolic_ops(const llmperf_config *c, bool decode, int layer, op_formulas *ret_rows);
 
 /* formula_lookup of the base symbols; context is a symbol_scope. */
 bool symbol_value(const char *name, double *ret_value, void *scope);

@@ -11,7 +11,7 @@ llmperf_dtype vector_dtype_of(const llmperf_hw *hw);
 
 /* The workload with the weights' format as it was asked for: a case of it holds the same formats,
  * where one of c->workload would put a checkpoint's main format in the place of all others. */
-llmperf_workload case_asked(const llmperf_case *c);
+llmperf_workload config_asked(const llmperf_config *c);
 
 /* ---- intervals (interval.c) ----------------------------------------------------------------------- */
 
@@ -29,11 +29,11 @@ typedef struct interval_sum {
 } interval_sum;
 
 /* Adds op->repeat x `times` launches of an operator; the case has a calibration. */
-void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op, double times);
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_case *c, double spread);
+void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op, double times);
+llmperf_estimate interval_of(const interval_sum *sum, const llmperf_config *c, double spread);
 
 /* Adds the host's part of `times` equal steps, to what was added since `before`. */
-void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_case *c,
+void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_config *c,
                        const llmperf_segment *segments, int segment_count, double times);
 
 /* z with P(|N(0,1)| < z) = confidence. */
@@ -52,12 +52,12 @@ void reached_rates(const llmperf_op *op, const llmperf_hw *hw, const llmperf_cal
 /* ---- engine profiles (engine.c) --------------------------------------------------------------------- */
 
 /* Layers and sequences of a step, as the host counts them. */
-void host_counts(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+void host_counts(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  double *ret_layers, double *ret_sequences);
 
 /* What the host adds to a step whose operators take ops_s, launch_s of it launches (collectives
  * apart); 0 without a profile. */
-double host_time(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+double host_time(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  double ops_s, double launch_s);
 
 /* How far one part is from another (choose.c); below 0: nothing carries over. ret_kin: of one
@@ -69,12 +69,12 @@ double hw_distance(const llmperf_hw *from, const llmperf_hw *to, bool *ret_kin);
 
 /* Where a layer's operators go while a step is emitted. */
 typedef struct emitter {
-    const llmperf_case *c;
+    const llmperf_config *c;
     const llmperf_segment *segments;
     int segment_count;
-    double tokens;                       /* T: query tokens of all segments */
-    double sequences;                    /* of all segments */
-    const llmperf_case_weights *weights; /* of the layer being emitted, or the model's own */
+    double tokens;                         /* T: query tokens of all segments */
+    double sequences;                      /* of all segments */
+    const llmperf_config_weights *weights; /* of the layer being emitted, or the model's own */
     llmperf_op *ops;
     int count;
 } emitter;

@@ -26,7 +26,7 @@ static double floor_of(const llmperf_op *op, const llmperf_hw *hw)
     return link ? op->link_bytes / link->bytes_per_s : 0;
 }
 
-void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op, double times)
+void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op, double times)
 {
     llmperf_time time;
     llmperf_gradient gradient;
@@ -53,7 +53,7 @@ void interval_add(interval_sum *sum, const llmperf_case *c, const llmperf_op *op
         sum->bound_s += t;
 }
 
-void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_case *c,
+void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_config *c,
                        const llmperf_segment *segments, int segment_count, double times)
 {
     double ops_s = (sum->time_s - before->time_s) / times;
@@ -72,7 +72,7 @@ void interval_add_host(interval_sum *sum, const interval_sum *before, const llmp
 }
 
 /* v' C v of a profile's parameters; the entries' gradients are passed on to what they are made of. */
-static double profile_variance(const interval_sum *sum, const llmperf_case *c)
+static double profile_variance(const interval_sum *sum, const llmperf_config *c)
 {
     const llmperf_calib *calib = c->calib;
     const llmperf_host *host = &calib->host;
@@ -129,7 +129,7 @@ static double fits_variance(const interval_sum *sum, const llmperf_calib *calib)
     return variance;
 }
 
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_case *c, double spread)
+llmperf_estimate interval_of(const interval_sum *sum, const llmperf_config *c, double spread)
 {
     const llmperf_calib *calib = c->calib;
     /* a profile's residual was found on models that it has not seen: it holds what its fits of

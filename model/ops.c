@@ -84,7 +84,7 @@ void emit_collective(emitter *e, llmperf_op_id id, llmperf_collective collective
 
 static void emit_embedding(emitter *e)
 {
-    const llmperf_case *c = e->c;
+    const llmperf_config *c = e->c;
     const llmperf_model *model = c->model;
     double width = (double)model->embedding_dim, h = (double)model->hidden, t = e->tokens;
     double w = e->weights->bytes_per[LLMPERF_WEIGHT_EMBEDDING];
@@ -147,7 +147,7 @@ static void emit_layer(emitter *e, const llmperf_layer *layer)
 
 static void emit_head(emitter *e)
 {
-    const llmperf_case *c = e->c;
+    const llmperf_config *c = e->c;
     const llmperf_model *model = c->model;
     double rows = 0;
     for (int i = 0; i < e->segment_count; i++)
@@ -166,7 +166,7 @@ static void emit_head(emitter *e)
                     rows * (double)model->vocab * c->act_bytes_per, 1);
 }
 
-int llmperf_emit(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+int llmperf_emit(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  llmperf_op *ret_ops)
 {
     emitter e = {.c = c, .segments = segments, .segment_count = segment_count, .ops = ret_ops};
@@ -185,12 +185,12 @@ int llmperf_emit(const llmperf_case *c, const llmperf_segment *segments, int seg
     return e.count;
 }
 
-int llmperf_emit_capacity(const llmperf_case *c)
+int llmperf_emit_capacity(const llmperf_config *c)
 {
     return c->model->layer_kind_count * LLMPERF_OPS_PER_LAYER_KIND + 16;
 }
 
-llmperf_segment llmperf_decode_segment(const llmperf_case *c, int64_t batch, int64_t past)
+llmperf_segment llmperf_decode_segment(const llmperf_config *c, int64_t batch, int64_t past)
 {
     int64_t query = c->workload.query;
     return (llmperf_segment){
@@ -227,7 +227,7 @@ void llmperf_total_add(llmperf_total *sum, const llmperf_op *op, const llmperf_t
     sum->group_memory_s[op->group] += r * time->memory_s;
 }
 
-static int step_add(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+static int step_add(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                     double times, llmperf_op *ops, llmperf_time *ret_times, llmperf_total *sum)
 {
     int count = llmperf_emit(c, segments, segment_count, ops);
@@ -255,7 +255,7 @@ static int step_add(const llmperf_case *c, const llmperf_segment *segments, int 
     return count;
 }
 
-int llmperf_step(const llmperf_case *c, const llmperf_segment *segments, int segment_count,
+int llmperf_step(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  llmperf_op *ret_ops, llmperf_time *ret_times, llmperf_total *ret_total)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
@@ -316,7 +316,7 @@ static int chunk_segments(int64_t start, int64_t tokens, int64_t fresh, int64_t 
     return count;
 }
 
-void llmperf_prefill_steps(const llmperf_case *c, int64_t batch, int64_t chunk,
+void llmperf_prefill_steps(const llmperf_config *c, int64_t batch, int64_t chunk,
                            llmperf_prefill_visit visit, void *context)
 {
     int64_t cached = c->workload.cached;
@@ -342,7 +342,7 @@ void llmperf_prefill_steps(const llmperf_case *c, int64_t batch, int64_t chunk,
 }
 
 typedef struct prefill_sum {
-    const llmperf_case *c;
+    const llmperf_config *c;
     llmperf_total total;
     double steps;
 } prefill_sum;
@@ -356,7 +356,7 @@ static void add_prefill_step(const llmperf_segment *segments, int segment_count,
     p->steps += times;
 }
 
-double llmperf_prefill_total(const llmperf_case *c, int64_t batch, llmperf_total *ret_total)
+double llmperf_prefill_total(const llmperf_config *c, int64_t batch, llmperf_total *ret_total)
 {
     prefill_sum p = {.c = c};
     llmperf_prefill_steps(c, batch, c->workload.chunk, add_prefill_step, &p);

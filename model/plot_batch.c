@@ -33,11 +33,11 @@ static llmperf_plot_point point_at(const llmperf_estimate *estimate, int64_t bat
 }
 
 /* The same curve in both panels: tokens/s and time of a step. */
-static llmperf_status add_curve(const llmperf_case *c, const int64_t *batches, int count,
+static llmperf_status add_curve(const llmperf_config *c, const int64_t *batches, int count,
                                 llmperf_plot *plot, const llmperf_plot_series *style,
                                 llmperf_error *error)
 {
-    llmperf_case at = *c;
+    llmperf_config at = *c;
     llmperf_plot_panel *rate = &plot->panel[0], *time = &plot->panel[1];
     llmperf_plot_series *rates = llmperf_plot_add_series(rate, style->name, style->draw);
     llmperf_plot_series *times = llmperf_plot_add_series(time, style->name, style->draw);
@@ -49,7 +49,7 @@ static llmperf_status add_curve(const llmperf_case *c, const int64_t *batches, i
     memcpy(times->band, style->band, sizeof times->band);
     for (int i = 0; i < count && status == LLMPERF_OK; i++) {
         llmperf_point p;
-        llmperf_case_move(&at, batches[i], c->workload.prompt, c->workload.context);
+        llmperf_config_move(&at, batches[i], c->workload.prompt, c->workload.context);
         llmperf_point_of(&at, LLMPERF_SWEEP_DECODE, &p);
         const llmperf_plot_point y = point_at(&p.tokens_per_s, batches[i]);
         const llmperf_plot_point t = point_at(&p.time_s, batches[i]);
@@ -61,12 +61,12 @@ static llmperf_status add_curve(const llmperf_case *c, const int64_t *batches, i
 }
 
 /* `markers`: on the batches, where they were chosen by hand. */
-static llmperf_status add_curves(const llmperf_case *c, const int64_t *batches, int count,
+static llmperf_status add_curves(const llmperf_config *c, const int64_t *batches, int count,
                                  bool markers, llmperf_plot *plot, llmperf_error *error)
 {
     llmperf_plot_series style = {.draw = LLMPERF_DRAW_LINE | LLMPERF_DRAW_BAND |
                                          (markers ? LLMPERF_DRAW_MARKERS : 0)};
-    if (llmperf_case_estimate_kind(c) == LLMPERF_ESTIMATE_BOUND) {
+    if (llmperf_config_estimate_kind(c) == LLMPERF_ESTIMATE_BOUND) {
         snprintf(style.name, sizeof style.name, "at best: the roofline");
         snprintf(style.band, sizeof style.band, "95 %% of published runs within");
         return add_curve(c, batches, count, plot, &style, error);
@@ -75,7 +75,7 @@ static llmperf_status add_curves(const llmperf_case *c, const int64_t *batches, 
     snprintf(style.band, sizeof style.band, "%d %% interval",
              (int)lround(100 * c->workload.confidence));
     llmperf_status status = add_curve(c, batches, count, plot, &style, error);
-    llmperf_case ideal = *c;
+    llmperf_config ideal = *c;
     ideal.calib = NULL;
     llmperf_plot_series plain = {.draw = LLMPERF_DRAW_LINE | LLMPERF_DRAW_DASHED, .color = 6};
     snprintf(plain.name, sizeof plain.name, "plain roofline");
@@ -144,7 +144,7 @@ static void add_marks(const llmperf_prediction *p, llmperf_plot *plot, int64_t m
 
 /* ---- the figure --------------------------------------------------------------------------------------- */
 
-static void describe(const llmperf_case *c, llmperf_plot *plot)
+static void describe(const llmperf_config *c, llmperf_plot *plot)
 {
     const llmperf_workload *w = &c->workload;
     char devices[32] = "", basis[160];
@@ -157,11 +157,11 @@ static void describe(const llmperf_case *c, llmperf_plot *plot)
              "one decode step over %lld cached tokens a sequence, weights %s, KV cache %s; %s",
              (long long)w->context, llmperf_dtype_name(w->weight_dtype),
              llmperf_dtype_name(w->kv_dtype),
-             plot_basis(c->calib, llmperf_case_estimate_kind(c), "times are bounds", basis,
+             plot_basis(c->calib, llmperf_config_estimate_kind(c), "times are bounds", basis,
                         sizeof basis));
 }
 
-llmperf_status llmperf_plot_batch(const llmperf_case *c, const int64_t *batches, int batch_count,
+llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batches, int batch_count,
                                   llmperf_plot *ret_plot, llmperf_error *error)
 {
     int64_t chosen[PLOT_OCTAVES_MAX];

@@ -51,7 +51,7 @@ llmperf_status llmperf_curve_add(llmperf_curve *curve, const llmperf_curve_item 
 /* The operator of a step that `wanted` accepts and that runs most often. */
 typedef bool (*op_test)(const llmperf_op *op, const void *wanted);
 
-static bool find_op(const llmperf_case *c, const llmperf_segment *segment, op_test test,
+static bool find_op(const llmperf_config *c, const llmperf_segment *segment, op_test test,
                     const void *wanted, llmperf_op *ret_op)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
@@ -71,7 +71,7 @@ static bool is_same_dense(const llmperf_op *op, const void *wanted)
     return op->group == LLMPERF_GROUP_DENSE && op->id == w->id && op->n == w->n && op->k == w->k;
 }
 
-static llmperf_status add_dense_curve(const llmperf_case *c, const char *name,
+static llmperf_status add_dense_curve(const llmperf_config *c, const char *name,
                                       const llmperf_op_crossing *wanted, const int64_t *tokens,
                                       int token_count, llmperf_curves *curves, llmperf_error *error)
 {
@@ -93,7 +93,7 @@ static llmperf_status add_dense_curve(const llmperf_case *c, const char *name,
     return status;
 }
 
-llmperf_status llmperf_curves_dense(const llmperf_case *c, const int64_t *tokens, int token_count,
+llmperf_status llmperf_curves_dense(const llmperf_config *c, const int64_t *tokens, int token_count,
                                     llmperf_curves *curves, llmperf_error *error)
 {
     llmperf_crossings crossings;
@@ -146,12 +146,12 @@ static llmperf_status add_hidden(const llmperf_hw *hw, const llmperf_calib *cali
                                  llmperf_error *error)
 {
     llmperf_model model;
-    llmperf_case c;
+    llmperf_config c;
     llmperf_crossings crossings;
     one_layer(hidden, &model);
     llmperf_status status = llmperf_model_check(&model, error);
     if (status == LLMPERF_OK)
-        status = llmperf_case_init(&c, &model, hw, calib, workload, error);
+        status = llmperf_config_init(&c, &model, hw, calib, workload, error);
     if (status != LLMPERF_OK)
         return status;
     llmperf_crossings_of(&c, calib, &crossings);
@@ -191,7 +191,8 @@ static bool is_core(const llmperf_op *op, const void *wanted)
     return op->id == LLMPERF_OP_ATTN_CORE || op->id == LLMPERF_OP_ATTN_SCORES;
 }
 
-static void describe_attention(const llmperf_case *c, const llmperf_op *op, llmperf_curves *curves)
+static void describe_attention(const llmperf_config *c, const llmperf_op *op,
+                               llmperf_curves *curves)
 {
     bool fused = op->id == LLMPERF_OP_ATTN_CORE;
     char devices[48];
@@ -201,7 +202,7 @@ static void describe_attention(const llmperf_case *c, const llmperf_op *op, llmp
              op->head_dim, plot_devices(&c->workload, devices, sizeof devices));
 }
 
-static llmperf_status add_attention(const llmperf_case *c, int64_t prompt, bool decode,
+static llmperf_status add_attention(const llmperf_config *c, int64_t prompt, bool decode,
                                     const int64_t *batches, int batch_count, llmperf_curves *curves,
                                     llmperf_error *error)
 {
@@ -228,7 +229,7 @@ static llmperf_status add_attention(const llmperf_case *c, int64_t prompt, bool 
     return LLMPERF_OK;
 }
 
-llmperf_status llmperf_curves_attention(const llmperf_case *c, const int64_t *prompts,
+llmperf_status llmperf_curves_attention(const llmperf_config *c, const int64_t *prompts,
                                         int prompt_count, const int64_t *batches, int batch_count,
                                         llmperf_curves *curves, llmperf_error *error)
 {

@@ -17,7 +17,7 @@ typedef struct op_sum {
 } op_sum;
 
 typedef struct step_sum {
-    const llmperf_case *c;
+    const llmperf_config *c;
     op_sum op[LLMPERF_OP_COUNT];
     double time_s;
     bool out_of_memory;
@@ -244,7 +244,7 @@ static void set_ends(llmperf_plot_panel *panel, const llmperf_hw *hw, const step
     panel->y.most = highest * 4;
 }
 
-static void describe(const llmperf_case *c, const int64_t *batches, int count, llmperf_plot *plot)
+static void describe(const llmperf_config *c, const int64_t *batches, int count, llmperf_plot *plot)
 {
     const llmperf_workload *w = &c->workload;
     char list[128] = "", basis[160], devices[48];
@@ -257,7 +257,7 @@ static void describe(const llmperf_case *c, const int64_t *batches, int count, l
              "decode of batch %s over %lld cached tokens, prefill of one prompt of %lld%s; %s",
              list, (long long)w->context, (long long)w->prompt,
              plot_devices(w, devices, sizeof devices),
-             plot_basis(c->calib, llmperf_case_estimate_kind(c), "every operator at its bound",
+             plot_basis(c->calib, llmperf_config_estimate_kind(c), "every operator at its bound",
                         basis, sizeof basis));
     llmperf_note(&plot->notes,
                  "Marker area: share of the step's time; operators below %d %% are "
@@ -265,7 +265,7 @@ static void describe(const llmperf_case *c, const int64_t *batches, int count, l
                  (int)(100 * LEAST_SHARE));
 }
 
-static llmperf_status draw(const llmperf_case *c, const int64_t *batches,
+static llmperf_status draw(const llmperf_config *c, const int64_t *batches,
                            const step_sum *const *sums, int count, llmperf_plot *plot,
                            llmperf_error *error)
 {
@@ -288,7 +288,7 @@ static llmperf_status draw(const llmperf_case *c, const int64_t *batches,
                                    .scale = LLMPERF_SCALE_LOG};
     set_ends(panel, c->hw, sums, count, dtypes, dtype_count);
     llmperf_status status = add_datasheet(c->hw, panel, dtypes, dtype_count, error);
-    uint8_t main_dtype = (uint8_t)llmperf_case_compute_dtype(c);
+    uint8_t main_dtype = (uint8_t)llmperf_config_compute_dtype(c);
     if (status == LLMPERF_OK && c->calib)
         status = add_achieved(sums, count, panel, main_dtype, error);
     for (int i = 0; i < count - 1 && status == LLMPERF_OK; i++) {
@@ -305,14 +305,14 @@ static llmperf_status draw(const llmperf_case *c, const int64_t *batches,
 
 enum { BATCHES_MAX = 4 };
 
-llmperf_status llmperf_plot_roofline(const llmperf_case *c, const int64_t *batches, int batch_count,
-                                     llmperf_plot *ret_plot, llmperf_error *error)
+llmperf_status llmperf_plot_roofline(const llmperf_config *c, const int64_t *batches,
+                                     int batch_count, llmperf_plot *ret_plot, llmperf_error *error)
 {
     if (batch_count < 1 || batch_count > BATCHES_MAX)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "a roofline shows decode at 1 to %d batches; %d are given", BATCHES_MAX,
                             batch_count);
-    llmperf_status status = llmperf_case_check_steps(c, error);
+    llmperf_status status = llmperf_config_check_steps(c, error);
     if (status != LLMPERF_OK)
         return status;
     step_sum *sums = calloc((size_t)batch_count + 1, sizeof *sums);

@@ -14,14 +14,14 @@ const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind)
     return (unsigned)kind < 3 ? names[kind] : "?";
 }
 
-llmperf_estimate_kind llmperf_case_estimate_kind(const llmperf_case *c)
+llmperf_estimate_kind llmperf_config_estimate_kind(const llmperf_config *c)
 {
     if (!c->calib)
         return LLMPERF_ESTIMATE_BOUND;
     return c->calib->borrowed > 0 ? LLMPERF_ESTIMATE_BORROWED : LLMPERF_ESTIMATE_CALIBRATED;
 }
 
-double llmperf_tpot(const llmperf_case *c, int64_t batch)
+double llmperf_tpot(const llmperf_config *c, int64_t batch)
 {
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
     llmperf_total total;
@@ -53,7 +53,7 @@ static uint8_t main_bound(const llmperf_total *total)
 
 /* The interval of a time that was summed step by step: that of the calibration, or the bounds. */
 typedef struct step_collector {
-    const llmperf_case *c;
+    const llmperf_config *c;
     interval_sum sum;
 } step_collector;
 
@@ -69,7 +69,7 @@ static void collect_step(const llmperf_segment *segments, int segment_count, dou
     interval_add_host(&k->sum, &before, k->c, segments, segment_count, times);
 }
 
-llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *ops, int count)
+llmperf_estimate llmperf_estimate_ops(const llmperf_config *c, const llmperf_op *ops, int count)
 {
     double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP), time_s = 0;
     if (!c->calib) {
@@ -83,7 +83,7 @@ llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *o
     return interval_of(&sum, c, spread);
 }
 
-llmperf_estimate llmperf_estimate_op(const llmperf_case *c, const llmperf_op *op)
+llmperf_estimate llmperf_estimate_op(const llmperf_config *c, const llmperf_op *op)
 {
     llmperf_op once = *op;
     once.repeat = 1;
@@ -91,14 +91,14 @@ llmperf_estimate llmperf_estimate_op(const llmperf_case *c, const llmperf_op *op
 }
 
 /* A time that the calibration has fits for less than half of is a bound. */
-static llmperf_estimate_kind kind_of(const llmperf_case *c, const interval_sum *sum)
+static llmperf_estimate_kind kind_of(const llmperf_config *c, const interval_sum *sum)
 {
     return sum->bound_s > 0.5 * sum->time_s ? LLMPERF_ESTIMATE_BOUND
-                                            : llmperf_case_estimate_kind(c);
+                                            : llmperf_config_estimate_kind(c);
 }
 
 /* *ret_kind (may be NULL): what its value is. */
-static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, double time_s,
+static llmperf_estimate estimate_decode(const llmperf_config *c, int64_t batch, double time_s,
                                         llmperf_estimate_kind *ret_kind)
 {
     double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP);
@@ -114,7 +114,7 @@ static llmperf_estimate estimate_decode(const llmperf_case *c, int64_t batch, do
     return interval_of(&k.sum, c, spread);
 }
 
-static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, double time_s,
+static llmperf_estimate estimate_prefill(const llmperf_config *c, int64_t batch, double time_s,
                                          llmperf_estimate_kind *ret_kind)
 {
     double spread = llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP);
@@ -129,7 +129,7 @@ static llmperf_estimate estimate_prefill(const llmperf_case *c, int64_t batch, d
     return interval_of(&k.sum, c, spread);
 }
 
-static void predict_prefill(const llmperf_case *c, llmperf_prediction *p)
+static void predict_prefill(const llmperf_config *c, llmperf_prediction *p)
 {
     const llmperf_workload *w = &c->workload;
     llmperf_total one;
@@ -146,7 +146,7 @@ static void predict_prefill(const llmperf_case *c, llmperf_prediction *p)
     }
 }
 
-static void predict_decode(const llmperf_case *c, llmperf_prediction *p)
+static void predict_decode(const llmperf_config *c, llmperf_prediction *p)
 {
     const llmperf_workload *w = &c->workload;
     llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
@@ -175,7 +175,7 @@ static void predict_decode(const llmperf_case *c, llmperf_prediction *p)
 }
 
 /* Smallest batch whose TPOT passes `limit_s`, TPOT being monotone in batch; 0 = none below 2^40. */
-static int64_t first_batch_over(const llmperf_case *c, double limit_s, bool also_equal)
+static int64_t first_batch_over(const llmperf_config *c, double limit_s, bool also_equal)
 {
     const int64_t most = (int64_t)1 << 40;
     int64_t low = 0, high = 1;
@@ -199,7 +199,7 @@ static int64_t first_batch_over(const llmperf_case *c, double limit_s, bool also
     return high;
 }
 
-static double attention_time(const llmperf_case *c, int64_t batch, int64_t context,
+static double attention_time(const llmperf_config *c, int64_t batch, int64_t context,
                              double *ret_step_s)
 {
     llmperf_segment segment = llmperf_decode_segment(c, batch, context);
@@ -214,7 +214,7 @@ static double attention_time(const llmperf_case *c, int64_t batch, int64_t conte
  * batch as weights are (its time stayed that of one sequence), it would be G*. What attention
  * takes of the gain is (G* - G) / (G* - 1).
  */
-static double batching_taken(const llmperf_case *c, int64_t batch, int64_t context)
+static double batching_taken(const llmperf_config *c, int64_t batch, int64_t context)
 {
     double t_one, t_all;
     double attention_one = attention_time(c, 1, context, &t_one);
@@ -224,7 +224,7 @@ static double batching_taken(const llmperf_case *c, int64_t batch, int64_t conte
     return free_gain > 1 ? (free_gain - gain) / (free_gain - 1) : 0;
 }
 
-static void predict_batching(const llmperf_case *c, llmperf_prediction *p)
+static void predict_batching(const llmperf_config *c, llmperf_prediction *p)
 {
     int64_t batch = c->workload.batch;
     if (batch == 1) /* nothing is batched yet: show what there is to gain */
@@ -236,7 +236,7 @@ static void predict_batching(const llmperf_case *c, llmperf_prediction *p)
     p->batching.taken_long = batching_taken(c, batch, 4 * (c->workload.context + 1) - 1);
 }
 
-static void predict_targets(const llmperf_case *c, llmperf_prediction *p)
+static void predict_targets(const llmperf_config *c, llmperf_prediction *p)
 {
     const llmperf_workload *w = &c->workload;
     int64_t knee = first_batch_over(c, 1.1 * llmperf_tpot(c, 1), true);
@@ -253,7 +253,7 @@ static void predict_targets(const llmperf_case *c, llmperf_prediction *p)
     }
 }
 
-static void predict_cost(const llmperf_case *c, llmperf_prediction *p)
+static void predict_cost(const llmperf_config *c, llmperf_prediction *p)
 {
     const llmperf_workload *w = &c->workload;
     double price = w->price_usd_per_h > 0 ? w->price_usd_per_h : c->hw->price_usd_per_h;
@@ -273,17 +273,17 @@ static void predict_cost(const llmperf_case *c, llmperf_prediction *p)
     }
 }
 
-static bool fits_with(const llmperf_case *c, const llmperf_workload *changed)
+static bool fits_with(const llmperf_config *c, const llmperf_workload *changed)
 {
-    llmperf_case other;
+    llmperf_config other;
     llmperf_memory memory;
-    if (llmperf_case_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
+    if (llmperf_config_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
         return false;
     llmperf_memory_of(&other, &memory);
     return memory.fits;
 }
 
-llmperf_status llmperf_case_check_steps(const llmperf_case *c, llmperf_error *error)
+llmperf_status llmperf_config_check_steps(const llmperf_config *c, llmperf_error *error)
 {
     const int64_t most = (int64_t)1 << 20, chunk = c->workload.chunk;
     int64_t steps = (c->workload.prompt - c->workload.cached) / chunk;
@@ -295,7 +295,7 @@ llmperf_status llmperf_case_check_steps(const llmperf_case *c, llmperf_error *er
                         (long long)chunk, (long long)steps, (long long)most);
 }
 
-llmperf_workload case_asked(const llmperf_case *c)
+llmperf_workload config_asked(const llmperf_config *c)
 {
     llmperf_workload w = c->workload;
     w.weight_dtype = (llmperf_dtype)c->asked_weight_dtype;
@@ -303,12 +303,12 @@ llmperf_workload case_asked(const llmperf_case *c)
 }
 
 /* Three ways out of a deployment that does not fit: more devices, smaller weights, less context. */
-static void predict_ways_out(const llmperf_case *c, llmperf_prediction *p)
+static void predict_ways_out(const llmperf_config *c, llmperf_prediction *p)
 {
     static const llmperf_dtype smaller[] = {LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_INT4};
     const llmperf_workload *w = &c->workload;
     for (int64_t tp = w->tp + 1; tp <= 1024 && !p->fitting_tp; tp++) {
-        llmperf_workload changed = case_asked(c);
+        llmperf_workload changed = config_asked(c);
         changed.tp = tp;
         if (tp_is_legal(c->model, tp) && fits_with(c, &changed))
             p->fitting_tp = tp;
@@ -327,14 +327,14 @@ static void predict_ways_out(const llmperf_case *c, llmperf_prediction *p)
 
 /* ---- sweeps ------------------------------------------------------------------------------------------ */
 
-void llmperf_case_move(llmperf_case *c, int64_t batch, int64_t prompt, int64_t context)
+void llmperf_config_move(llmperf_config *c, int64_t batch, int64_t prompt, int64_t context)
 {
     c->workload.batch = batch;
     c->workload.prompt = prompt;
     c->workload.context = context;
 }
 
-void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_point *ret_point)
+void llmperf_point_of(const llmperf_config *c, llmperf_sweep_phase phase, llmperf_point *ret_point)
 {
     const llmperf_workload *w = &c->workload;
     llmperf_total total;
@@ -357,7 +357,7 @@ void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase, llmperf_
 }
 
 /* What the user should know of an engine profile. */
-static void note_engine(const llmperf_case *c, llmperf_notes *notes)
+static void note_engine(const llmperf_config *c, llmperf_notes *notes)
 {
     const llmperf_host *host = &c->calib->host;
     if (strcmp(c->calib->name, host->engine) != 0)
@@ -376,7 +376,7 @@ static void note_engine(const llmperf_case *c, llmperf_notes *notes)
 }
 
 /* What was carried over from another part, and how. */
-static void note_borrowing(const llmperf_case *c, llmperf_notes *notes)
+static void note_borrowing(const llmperf_config *c, llmperf_notes *notes)
 {
     const llmperf_calib *calib = c->calib;
     char times[80] = "kept";
@@ -390,7 +390,7 @@ static void note_borrowing(const llmperf_case *c, llmperf_notes *notes)
 
 /* What the user should know of the calibration: where it comes from, what it has no fit for.
  * Returns the share of a decode step that it does not time. */
-static double note_calibration(const llmperf_case *c, llmperf_notes *notes, bool *ret_times_links)
+static double note_calibration(const llmperf_config *c, llmperf_notes *notes, bool *ret_times_links)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(c, c->workload.batch, c->workload.context);
@@ -431,18 +431,18 @@ static double note_calibration(const llmperf_case *c, llmperf_notes *notes, bool
     return bare_s / all_s;
 }
 
-llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_prediction,
+llmperf_status llmperf_predict(const llmperf_config *c, llmperf_prediction *ret_prediction,
                                llmperf_error *error)
 {
     if (!c->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
-    llmperf_status status = llmperf_case_check_steps(c, error);
+    llmperf_status status = llmperf_config_check_steps(c, error);
     if (status != LLMPERF_OK)
         return status;
     llmperf_prediction *p = ret_prediction;
     memset(p, 0, sizeof *p);
     p->c = c;
-    p->kind = llmperf_case_estimate_kind(c);
+    p->kind = llmperf_config_estimate_kind(c);
     p->params = llmperf_model_params(c->model);
     llmperf_memory_of(c, &p->memory);
     predict_prefill(c, p);
@@ -477,7 +477,7 @@ llmperf_status llmperf_predict(const llmperf_case *c, llmperf_prediction *ret_pr
     return LLMPERF_OK;
 }
 
-void llmperf_not_modelled(const llmperf_case *c, llmperf_notes *ret_notes)
+void llmperf_not_modelled(const llmperf_config *c, llmperf_notes *ret_notes)
 {
     ret_notes->count = 0;
     if (!c->calib)

@@ -65,7 +65,7 @@ llmperf_status llmperf_write_prediction(FILE *out, const char *format,
 /* ---- layers: the operators of a phase, steps merged ---------------------------------------------------- */
 
 typedef struct collector {
-    const llmperf_case *c;
+    const llmperf_config *c;
     phase_ops *phase;
     int capacity;
     bool out_of_memory;
@@ -122,7 +122,7 @@ static void add_step(const llmperf_segment *segments, int segment_count, double 
     free(ops);
 }
 
-static void sum_phase(const llmperf_case *c, phase_ops *phase)
+static void sum_phase(const llmperf_config *c, phase_ops *phase)
 {
     for (int i = 0; i < phase->count; i++) {
         if (c->hw)
@@ -131,14 +131,14 @@ static void sum_phase(const llmperf_case *c, phase_ops *phase)
     }
 }
 
-llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf_case *c,
+llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf_config *c,
                                     int64_t chunk, const llmperf_text_style *style,
                                     llmperf_error *error)
 {
     form f = FORM_TEXT;
     llmperf_status status = find_form(format, false, &f, error);
     if (status == LLMPERF_OK && chunk > 0)
-        status = llmperf_case_check_steps(c, error);
+        status = llmperf_config_check_steps(c, error);
     if (status != LLMPERF_OK)
         return status;
     phase_ops phases[2] = {{.name = "prefill"}, {.name = "decode"}};

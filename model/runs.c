@@ -184,7 +184,7 @@ static void send_prefill(const llmperf_segment *segments, int segment_count, dou
     s->visit(&step, s->context);
 }
 
-static void send_decode(const llmperf_case *c, double times, step_sender *s)
+static void send_decode(const llmperf_config *c, double times, step_sender *s)
 {
     llmperf_segment segment = llmperf_decode_segment(c, c->workload.batch, c->workload.context);
     const llmperf_run_step step = {.segments = &segment, .segment_count = 1, .times = times};
@@ -192,7 +192,7 @@ static void send_decode(const llmperf_case *c, double times, step_sender *s)
         s->visit(&step, s->context);
 }
 
-static void static_steps(const llmperf_case *c, llmperf_metric metric, step_sender *s)
+static void static_steps(const llmperf_config *c, llmperf_metric metric, step_sender *s)
 {
     const llmperf_workload *w = &c->workload;
     bool whole = is_whole(metric);
@@ -215,7 +215,7 @@ static double burst(const llmperf_run *run, double concurrency)
 
 /* Do prompts share launches with decoding sequences, as far as this case knows? An engine profile has
  * a number of its own for what such steps cost. */
-static bool shares_launches(const llmperf_case *c)
+static bool shares_launches(const llmperf_config *c)
 {
     if (!c->calib || c->calib->host.engine[0] || c->workload.unfused || c->workload.query != 1)
         return false;
@@ -238,7 +238,7 @@ static void count_steps(const llmperf_segment *segments, int segment_count, doub
  * a step for every chunk with C - 1 decoding sequences, as far as there are steps; and its own.
  * Returns how many prompts do; *ret_steps = the decode steps that hold them, its own apart.
  */
-static double send_beside(const llmperf_case *c, double prompts, double tokens, double own,
+static double send_beside(const llmperf_config *c, double prompts, double tokens, double own,
                           step_sender *s, double *ret_steps)
 {
     const llmperf_workload *w = &c->workload;
@@ -253,7 +253,7 @@ static double send_beside(const llmperf_case *c, double prompts, double tokens, 
     return riding + own;
 }
 
-static void served_steps(const llmperf_case *c, const llmperf_run *run, step_sender *s,
+static void served_steps(const llmperf_config *c, const llmperf_run *run, step_sender *s,
                          double *ret_waits)
 {
     const llmperf_workload *w = &c->workload;
@@ -276,7 +276,7 @@ static void served_steps(const llmperf_case *c, const llmperf_run *run, step_sen
     *ret_waits = first;
 }
 
-llmperf_status llmperf_run_steps(const llmperf_case *c, const llmperf_run *run,
+llmperf_status llmperf_run_steps(const llmperf_config *c, const llmperf_run *run,
                                  llmperf_run_visit visit, void *context, double *ret_waits,
                                  llmperf_error *error)
 {
@@ -314,7 +314,7 @@ static const struct {
     int64_t most;
 } IN_FLIGHT[] = {{"vllm", 256}, {"tensorrt-llm", 2048}, {"trtllm", 2048}, {"trt-llm", 2048}};
 
-int64_t llmperf_run_in_flight(const llmperf_case *c, const llmperf_run *run, int64_t most)
+int64_t llmperf_run_in_flight(const llmperf_config *c, const llmperf_run *run, int64_t most)
 {
     llmperf_memory memory;
     llmperf_memory_of(c, &memory);
@@ -341,7 +341,7 @@ static llmperf_estimate rate_of(llmperf_estimate time_s, double tokens)
 
 /* Prefill and decode apart: their intervals add, as the profile's residual is common to both. */
 typedef struct run_sum {
-    const llmperf_case *c;
+    const llmperf_config *c;
     interval_sum part[2]; /* decode, prefill */
     double bound_s[2];    /* without a calibration */
 } run_sum;
@@ -349,7 +349,7 @@ typedef struct run_sum {
 static void add_step(const llmperf_run_step *step, void *context)
 {
     run_sum *sum = context;
-    const llmperf_case *c = sum->c;
+    const llmperf_config *c = sum->c;
     llmperf_op ops[LLMPERF_OPS_MAX];
     interval_sum *part = &sum->part[step->prefill];
     int count = llmperf_emit(c, step->segments, step->segment_count, ops);
@@ -399,12 +399,12 @@ static llmperf_estimate time_of(const run_sum *sum)
     return time_s;
 }
 
-llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run,
+llmperf_status llmperf_run_predict(const llmperf_config *c, const llmperf_run *run,
                                    llmperf_estimate *ret_estimate, llmperf_error *error)
 {
     if (!c->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
-    llmperf_status status = llmperf_case_check_steps(c, error);
+    llmperf_status status = llmperf_config_check_steps(c, error);
     if (status != LLMPERF_OK)
         return status;
     if (run->metric == LLMPERF_METRIC_MEMORY) {

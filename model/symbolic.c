@@ -196,7 +196,7 @@ llmperf_dtype symbol_format(const char *name, const symbol_scope *s, double *ret
         if (class == LLMPERF_WEIGHT_HEAD && s->c->model->tied)
             class = LLMPERF_WEIGHT_EMBEDDING;
         bool outside = CLASSES[i].outside || (s->outside && class == LLMPERF_WEIGHT_OTHER);
-        const llmperf_case_weights *weights =
+        const llmperf_config_weights *weights =
             outside ? &s->c->outside : &s->c->layer[s->layer - s->c->model->layers];
         *ret_bytes = weights->bytes_per[class];
         return (llmperf_dtype)weights->dtype[class];
@@ -828,7 +828,7 @@ static bool runs_once(const llmperf_model *model, const llmperf_op *ops, int cou
     }
 }
 
-int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret_rows)
+int symbolic_ops(const llmperf_config *c, bool decode, int layer, op_formulas *ret_rows)
 {
     llmperf_op ops[OP_FORMULAS_MAX];
     const llmperf_workload *w = &c->workload;
@@ -843,7 +843,7 @@ int symbolic_ops(const llmperf_case *c, bool decode, int layer, op_formulas *ret
         segment = llmperf_decode_segment(c, w->batch, w->context);
     /* the engine says which operators there are: a model of this layer shape alone */
     llmperf_model *model = malloc(sizeof *model);
-    llmperf_case *one = malloc(sizeof *one);
+    llmperf_config *one = malloc(sizeof *one);
     int count = -1;
     if (model && one) {
         *model = *c->model;
@@ -944,7 +944,7 @@ static void add_repeat(op_formulas *known, const op_formulas *more)
 }
 
 /* Adds the operators of a layer shape whose row is not there yet, or collectives alone. */
-static bool collect(printed *all, const llmperf_case *c, bool decode, int layer, const char *form,
+static bool collect(printed *all, const llmperf_config *c, bool decode, int layer, const char *form,
                     bool only_collectives)
 {
     op_formulas *rows = malloc(OP_FORMULAS_MAX * sizeof *rows);
@@ -1039,7 +1039,7 @@ static llmperf_status collect_general(printed *all, bool decode, llmperf_model *
          NULL},
     };
     const llmperf_layer plain = model->layers[0];
-    llmperf_case *c = malloc(sizeof *c);
+    llmperf_config *c = malloc(sizeof *c);
     if (!c)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_status status = LLMPERF_OK;
@@ -1047,7 +1047,7 @@ static llmperf_status collect_general(printed *all, bool decode, llmperf_model *
         model->layers[0] = plain;
         if (FORMS[i].change)
             FORMS[i].change(&model->layers[0]);
-        status = llmperf_case_init(c, model, NULL, NULL, &FORMS[i].workload, error);
+        status = llmperf_config_init(c, model, NULL, NULL, &FORMS[i].workload, error);
         if (status == LLMPERF_OK &&
             !collect(all, c, decode, 0, FORMS[i].form, FORMS[i].workload.tp > 1))
             status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
@@ -1056,7 +1056,7 @@ static llmperf_status collect_general(printed *all, bool decode, llmperf_model *
     return status;
 }
 
-static llmperf_status collect_phase(printed *all, const llmperf_case *c, bool decode,
+static llmperf_status collect_phase(printed *all, const llmperf_config *c, bool decode,
                                     llmperf_error *error)
 {
     all->count = 0;
@@ -1079,7 +1079,7 @@ static llmperf_status collect_phase(printed *all, const llmperf_case *c, bool de
 
 /* Values of a symbol over the layer shapes, "32" or "16, 32", or in prefill and then in decode; ""
  * without a model. */
-static void values_text(const llmperf_case *c, const symbol_info *info, char *buffer, size_t size)
+static void values_text(const llmperf_config *c, const symbol_info *info, char *buffer, size_t size)
 {
     size_t used = 0;
     int shown = 0;
@@ -1145,7 +1145,7 @@ static void mark_symbols(const printed *all, symbol_use *use)
 }
 
 /* What q, p and T are in a phase. */
-static const char *phase_text(const llmperf_case *c, bool decode)
+static const char *phase_text(const llmperf_config *c, bool decode)
 {
     if (!decode)
         return c && c->workload.cached > 0
@@ -1166,7 +1166,7 @@ static void put_line(page *p, const char *label, const char *text, const char *v
         page_paragraph(p, INDENT, "    %-11s %s%s%s", label, text, value[0] ? " = " : "", value);
 }
 
-static void value_text(const llmperf_case *c, const op_formulas *r, op_quantity quantity,
+static void value_text(const llmperf_config *c, const op_formulas *r, op_quantity quantity,
                        char *buffer)
 {
     double value = op_quantity_of(&r->op, quantity);
@@ -1195,7 +1195,7 @@ static bool is_sum(const char *text)
 
 #define PARENTHESES(text) is_sum(text) ? "(" : "", text, is_sum(text) ? ")" : ""
 
-static void put_op_text(page *p, const llmperf_case *c, const op_formulas *r)
+static void put_op_text(page *p, const llmperf_config *c, const op_formulas *r)
 {
     static const struct {
         const char *label;
@@ -1253,7 +1253,7 @@ static void markdown_heading(FILE *out)
           out);
 }
 
-static void shape_heading(page *p, const llmperf_case *c, int layer)
+static void shape_heading(page *p, const llmperf_config *c, int layer)
 {
     const llmperf_layer *l = &c->model->layers[layer];
     char facts[256] = "";
@@ -1277,7 +1277,7 @@ static void shape_heading(page *p, const llmperf_case *c, int layer)
                    (long long)l->count, facts);
 }
 
-static void put_phase(page *p, const llmperf_case *c, const printed *all, bool decode)
+static void put_phase(page *p, const llmperf_config *c, const printed *all, bool decode)
 {
     const char *form = NULL;
     int layer = 0;
@@ -1302,7 +1302,7 @@ static void put_phase(page *p, const llmperf_case *c, const printed *all, bool d
     }
 }
 
-static void put_symbols(page *p, const llmperf_case *c, const symbol_use *use)
+static void put_symbols(page *p, const llmperf_config *c, const symbol_use *use)
 {
     static const char *const headings[] = {"symbol", "meaning", ">value"};
     page_table(p, c ? 3 : 2, headings);
@@ -1317,7 +1317,7 @@ static void put_symbols(page *p, const llmperf_case *c, const symbol_use *use)
     page_end_table(p);
 }
 
-static llmperf_status page_symbolic(FILE *out, bool markdown, const llmperf_case *c,
+static llmperf_status page_symbolic(FILE *out, bool markdown, const llmperf_config *c,
                                     const printed *phases, const symbol_use *use, bool color,
                                     llmperf_error *error)
 {
@@ -1371,7 +1371,7 @@ static void put_op_fields(sink *s, const op_formulas *r, const char *form)
         put_formula(s, op_quantity_name((op_quantity)q), r->text[q]);
 }
 
-static void put_symbols_json(sink *s, const llmperf_case *c, const symbol_use *use)
+static void put_symbols_json(sink *s, const llmperf_config *c, const symbol_use *use)
 {
     sink_begin_array(s, "symbols");
     for (int i = 0; SYMBOLS[i].name; i++) {
@@ -1395,7 +1395,7 @@ static void put_symbols_json(sink *s, const llmperf_case *c, const symbol_use *u
     sink_end_array(s);
 }
 
-static llmperf_status record_symbolic(FILE *out, bool csv, const llmperf_case *c,
+static llmperf_status record_symbolic(FILE *out, bool csv, const llmperf_config *c,
                                       const printed *phases, const symbol_use *use,
                                       llmperf_error *error)
 {
@@ -1449,7 +1449,7 @@ static llmperf_status record_symbolic(FILE *out, bool csv, const llmperf_case *c
     return sink_close(&s, error);
 }
 
-llmperf_status llmperf_write_symbolic(FILE *out, const char *format, const llmperf_case *c,
+llmperf_status llmperf_write_symbolic(FILE *out, const char *format, const llmperf_config *c,
                                       const llmperf_text_style *style, llmperf_error *error)
 {
     printed phases[2] = {{.count = 0}, {.count = 0}};

@@ -19,7 +19,7 @@ static const llmperf_text_style PLAIN = {0};
 /* "vllm profile, borrowed from parts like h100-sxm, 90 % intervals". */
 static void engine_title(const llmperf_prediction *r, char *buffer, size_t size)
 {
-    const llmperf_case *c = r->c;
+    const llmperf_config *c = r->c;
     bool borrowed = r->kind == LLMPERF_ESTIMATE_BORROWED;
     bool typical = borrowed && strcmp(c->calib->hw, c->hw->name) == 0; /* no like part is known */
     snprintf(buffer, size, "%.60s profile, %s%s%.40s, %g %% intervals", c->calib->name,
@@ -30,7 +30,7 @@ static void engine_title(const llmperf_prediction *r, char *buffer, size_t size)
 
 static void predict_title(page *p, const llmperf_prediction *r)
 {
-    const llmperf_case *c = r->c;
+    const llmperf_config *c = r->c;
     const llmperf_workload *w = &c->workload;
     char devices[HUMAN_MAX] = "", params[HUMAN_MAX], prompt[HUMAN_MAX], generate[HUMAN_MAX];
     if (w->tp > 1)
@@ -420,10 +420,10 @@ static void put_command(page *p, const llmperf_prediction *r, const llmperf_text
 /* The largest batch with another KV format or degree, for a `next:` line. */
 static int64_t batch_with(const llmperf_prediction *r, const llmperf_workload *changed)
 {
-    llmperf_case other;
+    llmperf_config other;
     llmperf_memory memory;
-    const llmperf_case *c = r->c;
-    if (llmperf_case_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
+    const llmperf_config *c = r->c;
+    if (llmperf_config_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
         return 0;
     llmperf_memory_of(&other, &memory);
     return memory.max_batch;
@@ -473,7 +473,7 @@ static void predict_next(page *p, const llmperf_prediction *r, const llmperf_tex
                     by_target ? "all that the TPOT target allows" : "all that memory holds");
     }
     if (llmperf_dtype_bits(w->kv_dtype) >= 16) {
-        llmperf_workload changed = case_asked(r->c);
+        llmperf_workload changed = config_asked(r->c);
         changed.kv_dtype = LLMPERF_DTYPE_FP8;
         snprintf(why, sizeof why, "batch %s", human_count((double)batch_with(r, &changed), number));
         put_command(p, r, style, "predict", "--kv-dtype fp8", why);
@@ -532,7 +532,7 @@ static void shape_of(const llmperf_op *op, char *buffer, size_t size)
         buffer[0] = '\0';
 }
 
-static void phase_table(page *p, const llmperf_case *c, const phase_ops *phase)
+static void phase_table(page *p, const llmperf_config *c, const phase_ops *phase)
 {
     static const char *const headings[] = {"operator", "m x n x k", ">x",    ">FLOP",
                                            ">bytes",   ">FLOP/B",   ">time", "bound"};
@@ -574,8 +574,9 @@ static void phase_table(page *p, const llmperf_case *c, const phase_ops *phase)
     page_end_table(p);
 }
 
-llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c, const phase_ops *phases,
-                           int phase_count, const llmperf_text_style *style, llmperf_error *error)
+llmperf_status page_layers(FILE *out, bool markdown, const llmperf_config *c,
+                           const phase_ops *phases, int phase_count,
+                           const llmperf_text_style *style, llmperf_error *error)
 {
     page p;
     const llmperf_workload *w = &c->workload;
@@ -588,7 +589,7 @@ llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c, cons
     char basis[160] = "";
     if (c->hw && c->calib)
         snprintf(basis, sizeof basis, "; times are %s (%.60s)",
-                 llmperf_estimate_kind_name(llmperf_case_estimate_kind(c)), c->calib->name);
+                 llmperf_estimate_kind_name(llmperf_config_estimate_kind(c)), c->calib->name);
     else if (c->hw)
         snprintf(basis, sizeof basis, "; times are roofline bounds");
     page_paragraph(&p, 0,

@@ -191,7 +191,7 @@ static headline headline_of(const llmperf_model *model)
 }
 
 /* c NULL: as the file holds it. */
-static void put_model(sink *s, const llmperf_model *model, const llmperf_case *c)
+static void put_model(sink *s, const llmperf_model *model, const llmperf_config *c)
 {
     llmperf_params params = llmperf_model_params(model);
     headline first = headline_of(model);
@@ -313,7 +313,7 @@ static void put_hw_fields(sink *s, const llmperf_hw *hw)
 
 /* ---- workload ------------------------------------------------------------------------------------------- */
 
-static void put_workload(sink *s, const llmperf_case *c)
+static void put_workload(sink *s, const llmperf_config *c)
 {
     const llmperf_workload *w = &c->workload;
     sink_begin_object(s, "workload");
@@ -327,7 +327,8 @@ static void put_workload(sink *s, const llmperf_case *c)
     sink_text(s, "weight_dtype", llmperf_dtype_name(w->weight_dtype));
     sink_text(s, "act_dtype", llmperf_dtype_name(w->act_dtype));
     sink_text(s, "kv_dtype", llmperf_dtype_name(w->kv_dtype));
-    sink_text(s, "compute_dtype", llmperf_dtype_name((llmperf_dtype)llmperf_case_compute_dtype(c)));
+    sink_text(s, "compute_dtype",
+              llmperf_dtype_name((llmperf_dtype)llmperf_config_compute_dtype(c)));
     sink_text(s, "attention", w->unfused ? "unfused" : "fused");
     sink_text(s, "logits", w->logits_all ? "all" : "last");
     sink_number(s, "moe_skew", w->moe_skew);
@@ -407,7 +408,7 @@ static void put_total(sink *s, const llmperf_total *total, bool timed)
     sink_end_object(s);
 }
 
-llmperf_status record_layers(FILE *out, bool csv, const llmperf_case *c, const phase_ops *phases,
+llmperf_status record_layers(FILE *out, bool csv, const llmperf_config *c, const phase_ops *phases,
                              int phase_count, llmperf_error *error)
 {
     sink s;
@@ -547,7 +548,7 @@ static void put_memory(sink *s, const llmperf_memory *m)
 }
 
 /* Expected distinct experts that a decode step touches in a layer; 0 = no experts. */
-static double experts_read(const llmperf_case *c)
+static double experts_read(const llmperf_config *c)
 {
     for (int i = 0; i < c->model->layer_kind_count; i++)
         if (c->model->layers[i].moe.experts > 0)
@@ -559,7 +560,7 @@ static double experts_read(const llmperf_case *c)
 
 static void put_prediction(sink *s, const llmperf_prediction *p)
 {
-    const llmperf_case *c = p->c;
+    const llmperf_config *c = p->c;
     const llmperf_workload *w = &c->workload;
     put_model(s, c->model, c);
     sink_begin_object(s, "hardware");

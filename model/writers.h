@@ -19,15 +19,16 @@ typedef struct phase_ops {
 
 llmperf_status record_prediction(FILE *out, bool csv, const llmperf_prediction *prediction,
                                  llmperf_error *error);
-llmperf_status record_layers(FILE *out, bool csv, const llmperf_case *c, const phase_ops *phases,
+llmperf_status record_layers(FILE *out, bool csv, const llmperf_config *c, const phase_ops *phases,
                              int phase_count, llmperf_error *error);
 llmperf_status record_model(FILE *out, bool csv, const llmperf_model *model, llmperf_error *error);
 llmperf_status record_hw(FILE *out, bool csv, const llmperf_hw *hw, llmperf_error *error);
 
 llmperf_status page_prediction(FILE *out, bool markdown, const llmperf_prediction *prediction,
                                const llmperf_text_style *style, llmperf_error *error);
-llmperf_status page_layers(FILE *out, bool markdown, const llmperf_case *c, const phase_ops *phases,
-                           int phase_count, const llmperf_text_style *style, llmperf_error *error);
+llmperf_status page_layers(FILE *out, bool markdown, const llmperf_config *c,
+                           const phase_ops *phases, int phase_count,
+                           const llmperf_text_style *style, llmperf_error *error);
 llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
                           const llmperf_text_style *style, llmperf_error *error);
 llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,

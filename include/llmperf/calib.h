@@ -356,7 +356,7 @@ LLMPERF_API double llmperf_host_time(const llmperf_host *host, double layers, do
  *                 link's latency + bytes over it.
  *   ret_gradient: NULL when not wanted.
  *   requires:     hw->peak of op->dtype > 0 when op->flop > 0, and a link for collectives;
- *                 llmperf_case_init() has checked both for the operators it emits.
+ *                 llmperf_config_init() has checked both for the operators it emits.
  *   returns:      time_s, also in ret_time (may be NULL).
  *   source:       docs/model.md, "Time"
  */

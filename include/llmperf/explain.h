@@ -94,9 +94,9 @@ typedef struct llmperf_explanation {
 typedef struct llmperf_explain_query {
     const char *name; /* a field's path or an operator; short forms where unambiguous */
     bool prefill;     /* operators: those of prefill instead of a decode step */
-    const llmperf_case *c;
+    const llmperf_config *c;
     const llmperf_prediction *prediction; /* of c; NULL without hardware */
-    const llmperf_workload *asked;        /* as given to llmperf_case_init(): what is not default */
+    const llmperf_workload *asked; /* as given to llmperf_config_init(): what is not default */
 } llmperf_explain_query;
 
 /*

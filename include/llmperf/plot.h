@@ -123,7 +123,7 @@ LLMPERF_API void llmperf_plot_add_mark(llmperf_plot_panel *panel, const llmperf_
  * the roof that its GEMMs reach. Operators that take less than 1 % of their step are left out.
  *   requires: hw.  errors: LLMPERF_E_MEMORY, LLMPERF_E_UNSUPPORTED when there is nothing to draw
  */
-LLMPERF_API llmperf_status llmperf_plot_roofline(const llmperf_case *c, const int64_t *batches,
+LLMPERF_API llmperf_status llmperf_plot_roofline(const llmperf_config *c, const int64_t *batches,
                                                  int batch_count, llmperf_plot *ret_plot,
                                                  llmperf_error *error);
 
@@ -132,7 +132,7 @@ LLMPERF_API llmperf_status llmperf_plot_roofline(const llmperf_case *c, const in
  * and the compute-bound batch marked, and the interval as a band. batch_count 0: chosen so that
  * both limits are seen.
  */
-LLMPERF_API llmperf_status llmperf_plot_batch(const llmperf_case *c, const int64_t *batches,
+LLMPERF_API llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batches,
                                               int batch_count, llmperf_plot *ret_plot,
                                               llmperf_error *error);
 
@@ -179,7 +179,7 @@ LLMPERF_API llmperf_status llmperf_curves_hidden(const llmperf_hw *hw, const llm
                                                  const int64_t *hidden, int hidden_count,
                                                  const int64_t *tokens, int token_count,
                                                  llmperf_curves *curves, llmperf_error *error);
-LLMPERF_API llmperf_status llmperf_curves_dense(const llmperf_case *c, const int64_t *tokens,
+LLMPERF_API llmperf_status llmperf_curves_dense(const llmperf_config *c, const int64_t *tokens,
                                                 int token_count, llmperf_curves *curves,
                                                 llmperf_error *error);
 /*
@@ -187,7 +187,7 @@ LLMPERF_API llmperf_status llmperf_curves_dense(const llmperf_case *c, const int
  * that many tokens, and of a decode step with that many cached. Of a fused case the core; of an
  * unfused one the product of queries and keys. Errors: as above.
  */
-LLMPERF_API llmperf_status llmperf_curves_attention(const llmperf_case *c, const int64_t *prompts,
+LLMPERF_API llmperf_status llmperf_curves_attention(const llmperf_config *c, const int64_t *prompts,
                                                     int prompt_count, const int64_t *batches,
                                                     int batch_count, llmperf_curves *curves,
                                                     llmperf_error *error);

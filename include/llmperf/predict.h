@@ -44,18 +44,18 @@ typedef struct llmperf_workload {
 } llmperf_workload;
 
 /* Weights as a case holds them, by class. */
-typedef struct llmperf_case_weights {
+typedef struct llmperf_config_weights {
     double bytes_per[LLMPERF_WEIGHT_COUNT]; /* bytes of one weight */
     uint8_t dtype[LLMPERF_WEIGHT_COUNT];
     uint8_t gemm_dtype[LLMPERF_WEIGHT_COUNT]; /* arithmetic of a GEMM with such weights */
-} llmperf_case_weights;
+} llmperf_config_weights;
 
 /*
  * A model on a part under a workload, resolved and checked: defaults filled in, formats and the
  * arithmetic dtype chosen, sharding legal. Borrows model, hw (NULL = counting only) and calib
  * (NULL = ideal); they must outlive it. Read-only afterwards, so threads may share it.
  */
-typedef struct llmperf_case {
+typedef struct llmperf_config {
     const llmperf_model *model;
     const llmperf_hw *hw;
     const llmperf_calib *calib;
@@ -65,23 +65,25 @@ typedef struct llmperf_case {
     uint8_t attention_dtype, index_dtype, vector_dtype;
     uint8_t asked_weight_dtype; /* NONE = each class of weights as the file has it */
     /* the model's own weights (embedding, head) and each layer shape's */
-    llmperf_case_weights outside, layer[LLMPERF_LAYER_KINDS_MAX];
+    llmperf_config_weights outside, layer[LLMPERF_LAYER_KINDS_MAX];
     llmperf_notes notes;
-} llmperf_case;
+} llmperf_config;
 
 /* Errors: LLMPERF_E_USAGE for an illegal degree or a value the model forbids (legal ones listed),
  * LLMPERF_E_UNSUPPORTED when the part has no usable peak or no link for tp > 1. */
-LLMPERF_API llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *model,
-                                             const llmperf_hw *hw, const llmperf_calib *calib,
-                                             const llmperf_workload *workload,
-                                             llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_config_init(llmperf_config *ret_config,
+                                               const llmperf_model *model, const llmperf_hw *hw,
+                                               const llmperf_calib *calib,
+                                               const llmperf_workload *workload,
+                                               llmperf_error *error);
 
 /* Whether its prompts can be timed step by step: each prefill step is evaluated, and a chunk that makes a
  * million of them is a slip of the pen. Errors: LLMPERF_E_USAGE. */
-LLMPERF_API llmperf_status llmperf_case_check_steps(const llmperf_case *c, llmperf_error *error);
+LLMPERF_API llmperf_status llmperf_config_check_steps(const llmperf_config *c,
+                                                      llmperf_error *error);
 
 /* The arithmetic that most of the dense weights run in. */
-LLMPERF_API llmperf_dtype llmperf_case_compute_dtype(const llmperf_case *c);
+LLMPERF_API llmperf_dtype llmperf_config_compute_dtype(const llmperf_config *c);
 
 /* ---- operators of a step ---------------------------------------------------------------------- */
 
@@ -103,12 +105,12 @@ typedef struct llmperf_segment {
  *   returns:  their number
  *   source:   docs/model.md, "Operators"
  */
-LLMPERF_API int llmperf_emit(const llmperf_case *c, const llmperf_segment *segments,
+LLMPERF_API int llmperf_emit(const llmperf_config *c, const llmperf_segment *segments,
                              int segment_count, llmperf_op *ret_ops);
-LLMPERF_API int llmperf_emit_capacity(const llmperf_case *c);
+LLMPERF_API int llmperf_emit_capacity(const llmperf_config *c);
 
 /* The one segment of a decode step at a batch and a context (cached tokens). */
-LLMPERF_API llmperf_segment llmperf_decode_segment(const llmperf_case *c, int64_t batch,
+LLMPERF_API llmperf_segment llmperf_decode_segment(const llmperf_config *c, int64_t batch,
                                                    int64_t past);
 
 /* Sums over the operators of a step (or of several), times repeat. */
@@ -131,7 +133,7 @@ LLMPERF_API void llmperf_total_add(llmperf_total *total, const llmperf_op *op,
 
 /* Emits, times and sums one step. ret_ops and ret_times (LLMPERF_OPS_MAX, may be NULL) receive the
  * operators. No allocation. Returns the number of operators. */
-LLMPERF_API int llmperf_step(const llmperf_case *c, const llmperf_segment *segments,
+LLMPERF_API int llmperf_step(const llmperf_config *c, const llmperf_segment *segments,
                              int segment_count, llmperf_op *ret_ops, llmperf_time *ret_times,
                              llmperf_total *ret_total);
 
@@ -142,11 +144,11 @@ LLMPERF_API int llmperf_step(const llmperf_case *c, const llmperf_segment *segme
  */
 typedef void (*llmperf_prefill_visit)(const llmperf_segment *segments, int segment_count,
                                       double times, void *context);
-LLMPERF_API void llmperf_prefill_steps(const llmperf_case *c, int64_t batch, int64_t chunk,
+LLMPERF_API void llmperf_prefill_steps(const llmperf_config *c, int64_t batch, int64_t chunk,
                                        llmperf_prefill_visit visit, void *context);
 
 /* Sum over the whole prefill of `batch` prompts. Returns the number of steps. */
-LLMPERF_API double llmperf_prefill_total(const llmperf_case *c, int64_t batch,
+LLMPERF_API double llmperf_prefill_total(const llmperf_config *c, int64_t batch,
                                          llmperf_total *ret_total);
 
 /* Arithmetic of operands a and b on hw: the smallest peak of the part that holds both. Without hw
@@ -165,12 +167,12 @@ typedef struct llmperf_memory {
 } llmperf_memory;
 
 /* Per device. Needs hw. */
-LLMPERF_API void llmperf_memory_of(const llmperf_case *c, llmperf_memory *ret_memory);
-LLMPERF_API double llmperf_state_bytes(const llmperf_case *c, int64_t batch);
+LLMPERF_API void llmperf_memory_of(const llmperf_config *c, llmperf_memory *ret_memory);
+LLMPERF_API double llmperf_state_bytes(const llmperf_config *c, int64_t batch);
 /* Parts of it. */
-LLMPERF_API double llmperf_weight_bytes(const llmperf_case *c); /* per device */
-LLMPERF_API double llmperf_kv_bytes(const llmperf_case *c, int64_t batch, int64_t tokens);
-LLMPERF_API double llmperf_activation_bytes(const llmperf_case *c, int64_t batch, int64_t prompt);
+LLMPERF_API double llmperf_weight_bytes(const llmperf_config *c); /* per device */
+LLMPERF_API double llmperf_kv_bytes(const llmperf_config *c, int64_t batch, int64_t tokens);
+LLMPERF_API double llmperf_activation_bytes(const llmperf_config *c, int64_t batch, int64_t prompt);
 
 /* KV bytes of one more token, whole model, one sequence, at `bytes_per_element`: below every
  * window, and beyond all windows. */
@@ -184,7 +186,7 @@ LLMPERF_API double llmperf_state_bytes_per_sequence(const llmperf_model *model);
 /* Distinct experts that `tokens` tokens touch in a layer (expected), of one device. */
 LLMPERF_API double llmperf_distinct_experts(const llmperf_moe *moe, double tokens, double skew);
 /* Weights of the whole model as the case holds them (or as the file does, c NULL). */
-LLMPERF_API double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_case *c);
+LLMPERF_API double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_config *c);
 
 /* ---- compute-bound batch ------------------------------------------------------------------------ */
 
@@ -220,7 +222,7 @@ LLMPERF_API llmperf_crossing llmperf_gemm_crossing(double n, double k, double w,
                                                    double peak_flop_per_s, double bytes_per_s);
 
 /* Decode, at the case's context. calib NULL = from the datasheet. Needs hw. */
-LLMPERF_API void llmperf_crossings_of(const llmperf_case *c, const llmperf_calib *calib,
+LLMPERF_API void llmperf_crossings_of(const llmperf_config *c, const llmperf_calib *calib,
                                       llmperf_crossings *ret_crossings);
 
 /* ---- the whole prediction ------------------------------------------------------------------------ */
@@ -234,7 +236,7 @@ typedef enum llmperf_estimate_kind {
 LLMPERF_API const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind);
 
 /* What the times of a case are: bounds without a calibration, borrowed with another part's. */
-LLMPERF_API llmperf_estimate_kind llmperf_case_estimate_kind(const llmperf_case *c);
+LLMPERF_API llmperf_estimate_kind llmperf_config_estimate_kind(const llmperf_config *c);
 
 /* A predicted time or rate with its interval. For a bound: a time's value = low, a rate's = high. */
 typedef struct llmperf_estimate {
@@ -266,7 +268,7 @@ typedef struct llmperf_batching {
 } llmperf_batching;
 
 typedef struct llmperf_prediction {
-    const llmperf_case *c; /* borrowed */
+    const llmperf_config *c; /* borrowed */
     llmperf_params params;
     llmperf_memory memory;
     llmperf_estimate_kind kind;
@@ -296,7 +298,7 @@ typedef struct llmperf_prediction {
 
 /* Needs hw. A deployment that does not fit is predicted all the same (memory.fits says so).
  * Errors: LLMPERF_E_MEMORY. */
-LLMPERF_API llmperf_status llmperf_predict(const llmperf_case *c,
+LLMPERF_API llmperf_status llmperf_predict(const llmperf_config *c,
                                            llmperf_prediction *ret_prediction,
                                            llmperf_error *error);
 
@@ -316,30 +318,31 @@ typedef struct llmperf_point {
 } llmperf_point;
 
 /* Needs hw. No allocation; about as dear as one step (decode) or one step per chunk (prefill). */
-LLMPERF_API void llmperf_point_of(const llmperf_case *c, llmperf_sweep_phase phase,
+LLMPERF_API void llmperf_point_of(const llmperf_config *c, llmperf_sweep_phase phase,
                                   llmperf_point *ret_point);
 
-/* Moves a case to another batch, prompt and context (all within llmperf_case_init's limits and
+/* Moves a case to another batch, prompt and context (all within llmperf_config_init's limits and
  * prompt above the cached tokens); everything else stays resolved as it is. */
-LLMPERF_API void llmperf_case_move(llmperf_case *c, int64_t batch, int64_t prompt, int64_t context);
+LLMPERF_API void llmperf_config_move(llmperf_config *c, int64_t batch, int64_t prompt,
+                                     int64_t context);
 
 /* Cached tokens half-way through generation: where decode is taken unless a context is asked. */
 LLMPERF_API int64_t llmperf_mean_context(int64_t prompt, int64_t generate);
 
 /* Bytes on one device at the case's batch and length, and whether they fit. */
-LLMPERF_API double llmperf_memory_total(const llmperf_case *c, bool *ret_fits);
+LLMPERF_API double llmperf_memory_total(const llmperf_config *c, bool *ret_fits);
 
 /* Decode step time at a batch and the case's context. */
-LLMPERF_API double llmperf_tpot(const llmperf_case *c, int64_t batch);
+LLMPERF_API double llmperf_tpot(const llmperf_config *c, int64_t batch);
 
 /* Time of one launch of an operator, and of `count` operators as often as each repeats, with the
  * interval of the case's calibration or the bounds of a decode step. */
-LLMPERF_API llmperf_estimate llmperf_estimate_op(const llmperf_case *c, const llmperf_op *op);
-LLMPERF_API llmperf_estimate llmperf_estimate_ops(const llmperf_case *c, const llmperf_op *ops,
+LLMPERF_API llmperf_estimate llmperf_estimate_op(const llmperf_config *c, const llmperf_op *op);
+LLMPERF_API llmperf_estimate llmperf_estimate_ops(const llmperf_config *c, const llmperf_op *ops,
                                                   int count);
 
 /* Lines on what the numbers leave out. */
-LLMPERF_API void llmperf_not_modelled(const llmperf_case *c, llmperf_notes *ret_notes);
+LLMPERF_API void llmperf_not_modelled(const llmperf_config *c, llmperf_notes *ret_notes);
 
 #ifdef __cplusplus
 }

@@ -39,13 +39,13 @@ LLMPERF_API llmperf_status llmperf_write_prediction(FILE *out, const char *forma
 
 /* The operators of prefill and decode. `chunk` 0: prefill as one step of all prompt tokens. */
 LLMPERF_API llmperf_status llmperf_write_layers(FILE *out, const char *format,
-                                                const llmperf_case *c, int64_t chunk,
+                                                const llmperf_config *c, int64_t chunk,
                                                 const llmperf_text_style *style,
                                                 llmperf_error *error);
 
 /* The formulas of each operator, in symbols (model NULL = the general dense decoder). */
 LLMPERF_API llmperf_status llmperf_write_symbolic(FILE *out, const char *format,
-                                                  const llmperf_case *c,
+                                                  const llmperf_config *c,
                                                   const llmperf_text_style *style,
                                                   llmperf_error *error);
 

@@ -115,9 +115,9 @@ LLMPERF_API double llmperf_run_time(const llmperf_run *run, const llmperf_worklo
  * The sequences that an engine keeps in flight when all requests come at once: as many as memory
  * holds at full length, but no more than were offered (run->requests, run->batch) nor than `most`; 0 =
  * the engine's documented default, where it is known (vllm 256, tensorrt-llm 2048). 0 where not even
- * one fits. The case is of one sequence: llmperf_case_move() gives it the others.
+ * one fits. The case is of one sequence: llmperf_config_move() gives it the others.
  */
-LLMPERF_API int64_t llmperf_run_in_flight(const llmperf_case *c, const llmperf_run *run,
+LLMPERF_API int64_t llmperf_run_in_flight(const llmperf_config *c, const llmperf_run *run,
                                           int64_t most);
 
 /* Equal steps that make up the time of a run. */
@@ -148,7 +148,7 @@ typedef void (*llmperf_run_visit)(const llmperf_run_step *step, void *context);
  *   source:    docs/model.md, "Serving"
  *   errors:    LLMPERF_E_UNSUPPORTED, with the reason, for what the model does not predict
  */
-LLMPERF_API llmperf_status llmperf_run_steps(const llmperf_case *c, const llmperf_run *run,
+LLMPERF_API llmperf_status llmperf_run_steps(const llmperf_config *c, const llmperf_run *run,
                                              llmperf_run_visit visit, void *context,
                                              double *ret_waits, llmperf_error *error);
 
@@ -157,7 +157,7 @@ LLMPERF_API llmperf_status llmperf_run_steps(const llmperf_case *c, const llmper
  * that the run describes (its batch, lengths and degrees are already in `c`).
  *   errors: LLMPERF_E_UNSUPPORTED, with the reason, for what the model does not predict
  */
-LLMPERF_API llmperf_status llmperf_run_predict(const llmperf_case *c, const llmperf_run *run,
+LLMPERF_API llmperf_status llmperf_run_predict(const llmperf_config *c, const llmperf_run *run,
                                                llmperf_estimate *ret_estimate,
                                                llmperf_error *error);
 

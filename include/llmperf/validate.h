@@ -23,7 +23,7 @@ typedef void (*llmperf_validate_progress)(const char *what, int done, int total,
  * of the groups "sum of operators, memory as now" and "whole step, memory as now", where it matters.
  * Errors: those of the device.
  */
-LLMPERF_API llmperf_status llmperf_validate_step(const llmperf_case *c, bool prefill,
+LLMPERF_API llmperf_status llmperf_validate_step(const llmperf_config *c, bool prefill,
                                                  const llmperf_backend *backend, void *handle,
                                                  const llmperf_measure_options *options,
                                                  llmperf_validate_progress progress, void *context,

@@ -90,7 +90,7 @@ typedef struct result {
     double check; /* keeps the work alive */
 } result;
 
-static result run(const llmperf_case *c, bool gradients)
+static result run(const llmperf_config *c, bool gradients)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     static llmperf_time times[LLMPERF_OPS_MAX];
@@ -129,14 +129,14 @@ int main(void)
     static llmperf_model model;
     static llmperf_hw hw;
     static llmperf_calib calib;
-    static llmperf_case plain, fitted;
+    static llmperf_config plain, fitted;
     llmperf_error error = {0};
     llmperf_workload w = {.batch = 1, .prompt = 1024};
     fill_model(&model);
     fill_hw(&hw);
     fill_calib(&calib);
-    if (llmperf_case_init(&plain, &model, &hw, NULL, &w, &error) != LLMPERF_OK ||
-        llmperf_case_init(&fitted, &model, &hw, &calib, &w, &error) != LLMPERF_OK) {
+    if (llmperf_config_init(&plain, &model, &hw, NULL, &w, &error) != LLMPERF_OK ||
+        llmperf_config_init(&fitted, &model, &hw, &calib, &w, &error) != LLMPERF_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }

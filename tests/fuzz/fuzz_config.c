@@ -144,7 +144,7 @@ static void check_round_trip(const llmperf_model *model)
 
 static void check_model(const llmperf_model *model, const llmperf_hw *hw)
 {
-    static llmperf_case c;
+    static llmperf_config c;
     static llmperf_prediction prediction;
     static llmperf_error error;
     require(llmperf_model_check(model, NULL) == LLMPERF_OK);
@@ -172,7 +172,7 @@ static void check_model(const llmperf_model *model, const llmperf_hw *hw)
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
         memset(&error, 0, sizeof error);
-        if (llmperf_case_init(&c, model, hw, NULL, &workloads[i], &error) != LLMPERF_OK) {
+        if (llmperf_config_init(&c, model, hw, NULL, &workloads[i], &error) != LLMPERF_OK) {
             require(error.faults > 0);
             continue;
         }

@@ -59,7 +59,7 @@ static void check_round_trip(const llmperf_model *model)
 
 static void check_model(const llmperf_model *model, const llmperf_hw *hw)
 {
-    static llmperf_case c;
+    static llmperf_config c;
     static llmperf_prediction prediction;
     static llmperf_error error;
     const llmperf_workload workload = {.batch = 3, .prompt = 100, .generate = 10};
@@ -72,7 +72,7 @@ static void check_model(const llmperf_model *model, const llmperf_hw *hw)
     require_plain(model->scheme);
     require_plain(model->not_counted);
     memset(&error, 0, sizeof error);
-    if (llmperf_case_init(&c, model, hw, NULL, &workload, &error) == LLMPERF_OK) {
+    if (llmperf_config_init(&c, model, hw, NULL, &workload, &error) == LLMPERF_OK) {
         require(llmperf_predict(&c, &prediction, &error) == LLMPERF_OK);
         require_quantity(prediction.decode.time_s.value);
         require_quantity(prediction.memory.total_bytes);

@@ -478,7 +478,7 @@ static inline void random_calib(rng *r, double best, bool refined, llmperf_calib
 }
 
 /* One line on a case, for the message of a failing property; static storage. */
-static inline const char *describe_case(const llmperf_case *c)
+static inline const char *describe_case(const llmperf_config *c)
 {
     static char text[4096];
     const llmperf_model *m = c->model;

@@ -88,7 +88,7 @@ void free(void *memory)
 
 static llmperf_model model;
 static llmperf_hw hw;
-static llmperf_case plain, calibrated;
+static llmperf_config plain, calibrated;
 static llmperf_prediction prediction;
 static llmperf_calib calib;
 static llmperf_spec_paths paths;
@@ -357,8 +357,8 @@ static void prepare(void)
     snprintf(calib.backend, sizeof calib.backend, "samples");
     set_entry(LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16);
     set_entry(LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16);
-    must(llmperf_case_init(&plain, &model, &hw, NULL, &w, &error), &error);
-    must(llmperf_case_init(&calibrated, &model, &hw, &calib, &w, &error), &error);
+    must(llmperf_config_init(&plain, &model, &hw, NULL, &w, &error), &error);
+    must(llmperf_config_init(&calibrated, &model, &hw, &calib, &w, &error), &error);
     must(llmperf_predict(&calibrated, &prediction, &error), &error);
 }
 

@@ -16,7 +16,7 @@ typedef struct world {
     llmperf_model model;
     llmperf_hw hw;
     llmperf_workload w;
-    llmperf_case c;
+    llmperf_config c;
 } world;
 
 #define HOLDS(x, condition, ...)                                                                   \
@@ -29,7 +29,7 @@ typedef struct world {
         }                                                                                          \
     } while (0)
 
-static const char *describe(const llmperf_case *c)
+static const char *describe(const llmperf_config *c)
 {
     static char text[4096];
     const llmperf_workload *w = &c->workload;
@@ -150,11 +150,11 @@ static void mixed_layer(rng *r, llmperf_layer *ret_layer)
                     .bits = rng_real(r, 4, 8.5)};
 }
 
-static llmperf_case case_or_die(world *x, const llmperf_model *model, const llmperf_workload *w)
+static llmperf_config config_or_die(world *x, const llmperf_model *model, const llmperf_workload *w)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, &x->hw, NULL, w, &error);
+    llmperf_status status = llmperf_config_init(&c, model, &x->hw, NULL, w, &error);
     if (status != LLMPERF_OK)
         cr_assert(false, "seed %" PRIu64 ": %s", x->seed, error.text);
     return c;
@@ -162,10 +162,10 @@ static llmperf_case case_or_die(world *x, const llmperf_model *model, const llmp
 
 static bool legal(world *x, int64_t tp)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
     llmperf_workload w = {.tp = tp};
-    return llmperf_case_init(&c, &x->model, &x->hw, NULL, &w, &error) == LLMPERF_OK;
+    return llmperf_config_init(&c, &x->model, &x->hw, NULL, &w, &error) == LLMPERF_OK;
 }
 
 static void make_world(world *x, uint64_t seed)
@@ -188,7 +188,7 @@ static void make_world(world *x, uint64_t seed)
         x->w.chunk = tokens / 12 + 1;
     if (!legal(x, x->w.tp))
         x->w.tp = 1;
-    x->c = case_or_die(x, &x->model, &x->w);
+    x->c = config_or_die(x, &x->model, &x->w);
 }
 
 static bool good(double value)
@@ -201,7 +201,7 @@ static bool not_below(double value, double least)
     return value >= least * (1 - 1e-12);
 }
 
-static llmperf_total decode_of(const llmperf_case *c, int64_t batch, int64_t context)
+static llmperf_total decode_of(const llmperf_config *c, int64_t batch, int64_t context)
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, context);
     llmperf_total total;
@@ -292,7 +292,7 @@ Test(architectures, steps_add_up_above_the_floor)
 /* ---- weights ---- */
 
 /* Matrices of one layer shape as one device streams them: all but the experts not touched. */
-static double streamed(const llmperf_case *c, int at, double tokens)
+static double streamed(const llmperf_config *c, int at, double tokens)
 {
     llmperf_model alone = *c->model;
     const llmperf_layer *layer = &c->model->layers[at];
@@ -324,7 +324,7 @@ Test(architectures, a_step_streams_the_weights_that_are_counted)
     for (uint64_t seed = 1200000; seed < 1200000 + CASES(ROUNDS); seed++) {
         make_world(&x, seed);
         x.w.tp = 1;
-        x.c = case_or_die(&x, &x.model, &x.w);
+        x.c = config_or_die(&x, &x.model, &x.w);
         const llmperf_workload *w = &x.c.workload;
         llmperf_segment s = llmperf_decode_segment(&x.c, w->batch, w->context);
         int count = llmperf_emit(&x.c, &s, 1, ops);
@@ -401,7 +401,7 @@ Test(architectures, steps_grow_with_batch_context_and_layers)
         }
         llmperf_model deeper = x.model;
         deeper.layers[rng_int(&r, 0, deeper.layer_kind_count - 1)].count++;
-        llmperf_case c = case_or_die(&x, &deeper, &x.w);
+        llmperf_config c = config_or_die(&x, &deeper, &x.w);
         large = decode_of(&c, w->batch, w->context);
         no_less(&x, "layers", &small, &large);
         int64_t tokens = rng_log_int(&r, 1, 100000), more = tokens + rng_log_int(&r, 1, 1000);
@@ -421,7 +421,7 @@ Test(architectures, the_cache_is_a_constant_and_a_slope)
     for (uint64_t seed = 1500000; seed < 1500000 + CASES(ROUNDS); seed++) {
         make_world(&x, seed);
         x.w.tp = 1;
-        x.c = case_or_die(&x, &x.model, &x.w);
+        x.c = config_or_die(&x, &x.model, &x.w);
         double block = (double)x.c.workload.kv_block, c = x.c.kv_bytes_per;
         int64_t far = x.c.workload.kv_block * (1 + 8192 / x.c.workload.kv_block);
         double slope =
@@ -434,7 +434,7 @@ Test(architectures, the_cache_is_a_constant_and_a_slope)
         double first = llmperf_kv_bytes_per_token(&x.model, c);
         HOLDS(&x, first >= llmperf_kv_bytes_per_token_long(&x.model, c), "slopes");
         x.w.kv_block = 1;
-        x.c = case_or_die(&x, &x.model, &x.w);
+        x.c = config_or_die(&x, &x.model, &x.w);
         HOLDS(&x,
               is_near(llmperf_kv_bytes(&x.c, 1, 1), first + llmperf_index_bytes_per_token(&x.model),
                       1e-12),
@@ -444,7 +444,7 @@ Test(architectures, the_cache_is_a_constant_and_a_slope)
 
 /* ---- chunks and degrees ---- */
 
-static double flop_of_kind(const llmperf_case *c, const llmperf_segment *s, llmperf_op_kind kind,
+static double flop_of_kind(const llmperf_config *c, const llmperf_segment *s, llmperf_op_kind kind,
                            llmperf_op_kind other)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
@@ -463,7 +463,7 @@ Test(architectures, prefill_chunks_add_up)
     for (uint64_t seed = 1600000; seed < 1600000 + CASES(ROUNDS); seed++) {
         make_world(&x, seed);
         x.w.unfused = false;
-        x.c = case_or_die(&x, &x.model, &x.w);
+        x.c = config_or_die(&x, &x.model, &x.w);
         int64_t prompt = rng_log_int(&x.r, 1, 20000),
                 chunk = rng_int(&x.r, 1 + prompt / 20, prompt);
         llmperf_segment whole = {.sequences = 1, .query = prompt, .logits = 1};
@@ -490,9 +490,9 @@ Test(architectures, shards_cover_the_model)
             continue;
         split++;
         x.w.tp = 1;
-        llmperf_case one = case_or_die(&x, &x.model, &x.w);
+        llmperf_config one = config_or_die(&x, &x.model, &x.w);
         x.w.tp = tp;
-        x.c = case_or_die(&x, &x.model, &x.w);
+        x.c = config_or_die(&x, &x.model, &x.w);
         const llmperf_workload *w = &x.c.workload;
         double n = (double)tp;
         llmperf_total whole = decode_of(&one, w->batch, w->context);
@@ -525,7 +525,7 @@ Test(architectures, verification_reads_no_more_than_its_steps)
         make_world(&x, seed);
         x.w.query = 1;
         x.w.unfused = false;
-        x.c = case_or_die(&x, &x.model, &x.w);
+        x.c = config_or_die(&x, &x.model, &x.w);
         const llmperf_workload *w = &x.c.workload;
         int64_t query = rng_int(&x.r, 2, 8);
         double flop = 0, bytes = 0, attention = 0;
@@ -554,7 +554,7 @@ typedef struct gap {
     double compute, memory;
 } gap;
 
-static gap gap_at(const llmperf_case *c, int64_t batch, bool dense)
+static gap gap_at(const llmperf_config *c, int64_t batch, bool dense)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);

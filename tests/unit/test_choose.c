@@ -405,14 +405,14 @@ Test(choose, no_part_falls_below_its_floor_and_time_grows_with_rows)
 Test(choose, borrowed_estimates_are_wider_and_say_so)
 {
     static llmperf_model model;
-    static llmperf_case c;
+    static llmperf_config c;
     static llmperf_prediction own, lent;
     char path[LLMPERF_PATH_MAX];
     const llmperf_workload workload = {0};
     cr_assert(llmperf_find_model(&paths, "llama-3.1-8b", path, &error) == LLMPERF_OK);
     cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK);
     cr_assert(choose("h200-sxm", NULL));
-    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
     cr_assert(llmperf_predict(&c, &lent, &error) == LLMPERF_OK);
     cr_expect(lent.kind == LLMPERF_ESTIMATE_BORROWED);
     double spread = calib.borrowed;

@@ -227,12 +227,12 @@ Test(count, classes_of_the_toy_by_hand)
 
 /* ---- cases ---- */
 
-static llmperf_case case_on(const llmperf_model *model, const llmperf_hw *hw,
-                            const llmperf_workload *workload)
+static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw,
+                                const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, hw, NULL, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, hw, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -241,11 +241,11 @@ Test(count, weights_on_one_of_two_devices_by_hand)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.tp = 2});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.tp = 2});
     /* table and head 5 * 8 each; 3 * (8 * 8 + 4 * 8); 3 * (8 * 12 + 6 * 8); norms whole */
     cr_expect(llmperf_weight_bytes(&c) == 2.0 * (40 + 40 + 288 + 432 + 56));
     /* 4 devices: 3 rows of the table; q 2, k 2, v 2, out 2; f 3 */
-    c = case_on(&model, &hw, &(llmperf_workload){.tp = 4});
+    c = config_on(&model, &hw, &(llmperf_workload){.tp = 4});
     cr_expect(llmperf_weight_bytes(&c) == 2.0 * (24 + 24 + 3 * (8 * 6 + 2 * 8) + 3 * 72 + 56));
 }
 
@@ -253,10 +253,11 @@ Test(count, weight_dtype_leaves_embedding_and_head)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4});
+    llmperf_config c =
+        config_on(&model, &hw, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4});
     cr_expect(llmperf_weight_bytes(&c) == 160 * 2 + (576 + 864) * 0.5 + 56 * 2);
     cr_expect(llmperf_model_weight_bytes(&model, &c) == llmperf_weight_bytes(&c));
-    c = case_on(&model, &hw, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_Q8_0});
+    c = config_on(&model, &hw, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_Q8_0});
     cr_expect(llmperf_weight_bytes(&c) == 160 * 2 + (576 + 864) * 8.5 / 8 + 56 * 2);
 }
 
@@ -284,7 +285,7 @@ Test(count, kv_bytes_under_windows_by_hand)
     model.layers[1] = model.layers[0];
     model.layers[1].count = 5;
     model.layers[1].attention.window = 20;
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.kv_block = 1});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.kv_block = 1});
     cr_expect(llmperf_kv_bytes_per_token(&model, 2) == 8 * 8 * 2);
     cr_expect(llmperf_kv_bytes_per_token_long(&model, 2) == 3 * 8 * 2);
     cr_expect(llmperf_kv_bytes(&c, 1, 20) == 8 * 20 * 8 * 2);
@@ -292,15 +293,15 @@ Test(count, kv_bytes_under_windows_by_hand)
     /* one token more than the window costs the three full layers alone */
     cr_expect(llmperf_kv_bytes(&c, 1, 21) - llmperf_kv_bytes(&c, 1, 20) == 3 * 8 * 2);
     /* whole blocks of 16: 17 tokens hold 32, of which the windowed layers keep 20 */
-    c = case_on(&model, &hw, &(llmperf_workload){.kv_block = 16});
+    c = config_on(&model, &hw, &(llmperf_workload){.kv_block = 16});
     cr_expect(llmperf_kv_bytes(&c, 1, 1) == 8 * 16 * 8 * 2);
     cr_expect(llmperf_kv_bytes(&c, 1, 17) == (3 * 32 + 5 * 20) * 8 * 2);
     /* fp8 halves it; two devices hold one KV head each, four still one each */
-    c = case_on(&model, &hw, &(llmperf_workload){.kv_block = 1, .kv_dtype = LLMPERF_DTYPE_FP8});
+    c = config_on(&model, &hw, &(llmperf_workload){.kv_block = 1, .kv_dtype = LLMPERF_DTYPE_FP8});
     cr_expect(llmperf_kv_bytes(&c, 1, 10) == 8 * 10 * 8);
-    c = case_on(&model, &hw, &(llmperf_workload){.kv_block = 1, .tp = 2});
+    c = config_on(&model, &hw, &(llmperf_workload){.kv_block = 1, .tp = 2});
     cr_expect(llmperf_kv_bytes(&c, 1, 10) == 8 * 10 * 4 * 2);
-    c = case_on(&model, &hw, &(llmperf_workload){.kv_block = 1, .tp = 4});
+    c = config_on(&model, &hw, &(llmperf_workload){.kv_block = 1, .tp = 4});
     cr_expect(llmperf_kv_bytes(&c, 1, 10) == 8 * 10 * 4 * 2);
 }
 
@@ -316,8 +317,8 @@ Test(count, memory_by_hand)
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
     hw.memory_bytes = 2e9;
-    llmperf_case c =
-        case_on(&model, &hw, &(llmperf_workload){.batch = 2, .prompt = 5, .generate = 3});
+    llmperf_config c =
+        config_on(&model, &hw, &(llmperf_workload){.batch = 2, .prompt = 5, .generate = 3});
     llmperf_memory m;
     llmperf_memory_of(&c, &m);
     cr_expect(m.weight_bytes == 3312);
@@ -337,7 +338,7 @@ Test(count, memory_by_hand)
     cr_expect(is_near(m.reserved_bytes, 0.19e9 + 1073741824.0, 1e-12));
 
     /* a reserve of zero bytes is a value, not "unset"; utilization 1 leaves nothing aside */
-    c = case_on(&model, &hw, &(llmperf_workload){.has_reserve = true, .memory_utilization = 1});
+    c = config_on(&model, &hw, &(llmperf_workload){.has_reserve = true, .memory_utilization = 1});
     llmperf_memory_of(&c, &m);
     cr_expect(m.reserved_bytes == 0);
 }
@@ -347,26 +348,26 @@ Test(count, activations_are_the_largest_step)
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
     /* 3 prompts of 40 in chunks of 64: 64 tokens, ceil(64 / 40) = 2 ends: 64 * 80 + 2 * 40 */
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 64});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 64});
     cr_expect(llmperf_activation_bytes(&c, 3, 40) == 64 * 80 + 2 * 40);
     /* 2 devices: the tensors are halved, the logits are not */
-    c = case_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 64, .tp = 2});
+    c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 64, .tp = 2});
     cr_expect(llmperf_activation_bytes(&c, 3, 40) == 64 * 40 + 2 * 40);
     /* all logits: 64 rows */
-    c = case_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 64, .logits_all = true});
+    c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 64, .logits_all = true});
     cr_expect(llmperf_activation_bytes(&c, 3, 40) == 64 * 80 + 64 * 40);
     /* many sequences in decode outweigh a small chunk: 100 * (80 + 40) */
-    c = case_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 8});
+    c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 8});
     cr_expect(llmperf_activation_bytes(&c, 100, 40) == 100 * 120);
     /* and each of 5 verified tokens has its logits */
-    c = case_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 8, .query = 5});
+    c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40, .chunk = 8, .query = 5});
     cr_expect(llmperf_activation_bytes(&c, 100, 40) == 500 * 120);
     /* 30 of 40 tokens cached: 10 new ones a prompt */
-    c = case_on(&model, &hw, &(llmperf_workload){.prompt = 40, .cached = 30});
+    c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40, .cached = 30});
     cr_expect(llmperf_activation_bytes(&c, 3, 40) == 30 * 80 + 3 * 40);
     /* where heads are wide the qkv tensor counts: (4 + 2*2) * 16 = 128 > 2 * 12 */
     model.layers[0].attention.head_dim = model.layers[0].attention.value_dim = 16;
-    c = case_on(&model, &hw, &(llmperf_workload){.prompt = 40});
+    c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40});
     cr_expect(llmperf_activation_bytes(&c, 1, 40) == 40 * (16 + 128) * 2 + 40);
 }
 
@@ -375,7 +376,7 @@ static bool fits_at(const llmperf_model *model, const llmperf_hw *hw, llmperf_wo
 {
     w.batch = batch;
     w.prompt = prompt;
-    llmperf_case c = case_on(model, hw, &w);
+    llmperf_config c = config_on(model, hw, &w);
     llmperf_memory m;
     llmperf_memory_of(&c, &m);
     return m.fits;
@@ -394,7 +395,7 @@ Test(count, limits_are_the_last_that_fit)
         random_hw(&r, &hw);
         random_workload(&r, &model, &w);
         w.cached = 0;
-        llmperf_case c = case_on(&model, &hw, &w);
+        llmperf_config c = config_on(&model, &hw, &w);
         llmperf_memory m;
         llmperf_memory_of(&c, &m);
         if (m.max_batch == 0) {
@@ -443,7 +444,7 @@ Test(count, longest_context_is_the_longest_where_short_prompts_need_more)
                           .memory_utilization = 1,
                           .has_reserve = true,
                           .kv_block = 1};
-    llmperf_case c = case_on(&model, &hw, &w);
+    llmperf_config c = config_on(&model, &hw, &w);
     hw.memory_bytes = llmperf_weight_bytes(&c) + 0.9e9;
     llmperf_memory m;
     llmperf_memory_of(&c, &m);

@@ -14,12 +14,12 @@ static void expect_crossing(llmperf_crossing got, double exact, double tolerance
     cr_expect(got.batch == batch, "%" PRId64 ", by hand %" PRId64, got.batch, batch);
 }
 
-static llmperf_case case_on(const llmperf_model *model, const llmperf_hw *hw,
-                            const llmperf_calib *calib, const llmperf_workload *workload)
+static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw,
+                                const llmperf_calib *calib, const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, hw, calib, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, hw, calib, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -124,7 +124,7 @@ Test(crossing, operators_of_a_model_by_hand)
     llmperf_model model = square();
     llmperf_hw hw = a100();
     static llmperf_crossings all;
-    llmperf_case c = case_on(&model, &hw, NULL, &(llmperf_workload){.prompt = 1024});
+    llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, NULL, &all);
     const llmperf_op_crossing *out = find_crossing(&all, LLMPERF_OP_ATTN_OUT);
     cr_assert(out != NULL);
@@ -136,7 +136,7 @@ Test(crossing, operators_of_a_model_by_hand)
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_QKV)->crossing, 161.04, 0.01, 162);
 
     hw = h100();
-    c = case_on(&model, &hw, NULL, &(llmperf_workload){.prompt = 1024});
+    c = config_on(&model, &hw, NULL, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, NULL, &all);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 345.1, 0.05, 346);
 }
@@ -147,7 +147,7 @@ Test(crossing, several_query_tokens_divide_the_batch)
     llmperf_model model = square();
     llmperf_hw hw = h100();
     static llmperf_crossings all;
-    llmperf_case c = case_on(&model, &hw, NULL, &(llmperf_workload){.query = 5});
+    llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){.query = 5});
     llmperf_crossings_of(&c, NULL, &all);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 69.02, 0.01, 70);
 }
@@ -158,7 +158,7 @@ Test(crossing, tp_divides_n_or_k)
     llmperf_model model = square();
     llmperf_hw hw = a100();
     static llmperf_crossings all;
-    llmperf_case c = case_on(&model, &hw, NULL, &(llmperf_workload){.tp = 2});
+    llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){.tp = 2});
     llmperf_crossings_of(&c, NULL, &all);
     const llmperf_op_crossing *out = find_crossing(&all, LLMPERF_OP_ATTN_OUT);
     cr_expect(out->k == 2048);
@@ -171,13 +171,13 @@ Test(crossing, a_long_context_never_crosses)
     llmperf_model model = square();
     llmperf_hw hw = h100();
     static llmperf_crossings all;
-    llmperf_case c =
-        case_on(&model, &hw, NULL, &(llmperf_workload){.context = 100000, .has_context = true});
+    llmperf_config c =
+        config_on(&model, &hw, NULL, &(llmperf_workload){.context = 100000, .has_context = true});
     llmperf_crossings_of(&c, NULL, &all);
     cr_expect(all.dense.exists);
     cr_expect(!all.step.exists && strstr(all.step.why, "KV") != NULL, "%s", all.step.why);
     /* on an empty cache it does, later than the dense layers alone */
-    c = case_on(&model, &hw, NULL, &(llmperf_workload){.context = 0, .has_context = true});
+    c = config_on(&model, &hw, NULL, &(llmperf_workload){.context = 0, .has_context = true});
     llmperf_crossings_of(&c, NULL, &all);
     cr_expect(all.step.exists && all.step.exact > all.dense.exact);
 }
@@ -188,7 +188,7 @@ Test(crossing, a_small_model_never_crosses)
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
     static llmperf_crossings all;
-    llmperf_case c = case_on(&model, &hw, NULL, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){0});
     llmperf_crossings_of(&c, NULL, &all);
     cr_expect(!all.dense.exists && all.dense.why[0] && !all.step.exists && all.step.why[0]);
     for (int i = 0; i < all.op_count; i++)
@@ -201,7 +201,7 @@ typedef struct balance {
     double dense, step; /* compute / memory */
 } balance;
 
-static balance balance_at(const llmperf_case *c, int64_t batch)
+static balance balance_at(const llmperf_config *c, int64_t batch)
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
     llmperf_total t;
@@ -211,7 +211,7 @@ static balance balance_at(const llmperf_case *c, int64_t batch)
                      .step = t.compute_s / t.memory_s};
 }
 
-static void compare(const char *what, int number, const llmperf_case *c, llmperf_crossing got,
+static void compare(const char *what, int number, const llmperf_config *c, llmperf_crossing got,
                     bool dense)
 {
     const double rounding = 1e-9;
@@ -268,7 +268,7 @@ static void compare_random(uint64_t seed, bool calibrated)
             w.context = rng_int(&r, 0, 50);
         }
         random_calib(&r, 1.05, false, &calib);
-        llmperf_case c = case_on(&model, &hw, calibrated ? &calib : NULL, &w);
+        llmperf_config c = config_on(&model, &hw, calibrated ? &calib : NULL, &w);
         llmperf_crossings_of(&c, c.calib, &all);
         compare("dense", i, &c, all.dense, true);
         compare("step", i, &c, all.step, false);
@@ -308,7 +308,7 @@ Test(crossing, calibration_scales_peak_and_bandwidth)
     entry.param[LLMPERF_PARAM_NORM] = 2;
     cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
                                 &entry, NULL) == LLMPERF_OK);
-    llmperf_case c = case_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
+    llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, &calib, &all);
     llmperf_crossing want = llmperf_gemm_crossing(4096, 4096, 2, 2, 0.8 * 989.4e12, 0.9 * 3.35e12);
     llmperf_crossing got = find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing;
@@ -344,7 +344,7 @@ Test(crossing, a_calibration_is_taken_at_whole_tiles)
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.4;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.45;
     cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
-    llmperf_case c = case_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
+    llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, &calib, &all);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 336.18, 0.01, 337);
     /* the sums' two points are of one fit: between the crossings of the operators they are made of */

@@ -206,9 +206,9 @@ Test(engine, collectives_cost_a_hop_a_doubling)
 Test(engine, the_host_adds_per_step_layer_and_sequence)
 {
     llmperf_workload w = {.batch = 5, .prompt = 100, .generate = 10};
-    llmperf_case c;
+    llmperf_config c;
     llmperf_total total;
-    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
               error.text);
     llmperf_segment segment = llmperf_decode_segment(&c, 5, 100);
     llmperf_op ops[LLMPERF_OPS_MAX];
@@ -244,8 +244,8 @@ Test(engine, shares_of_a_step_sum_to_one_with_the_host)
 {
     static llmperf_prediction p;
     llmperf_workload w = {.batch = 8, .prompt = 512};
-    llmperf_case c;
-    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+    llmperf_config c;
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
               error.text);
     cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK);
     const llmperf_share *s = &p.share;
@@ -262,8 +262,8 @@ Test(engine, shares_of_a_step_sum_to_one_with_the_host)
 Test(engine, time_never_falls_with_batch_and_context)
 {
     llmperf_workload w = {.prompt = 512};
-    llmperf_case c;
-    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+    llmperf_config c;
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
               error.text);
     double before = 0;
     for (int64_t batch = 1; batch < 4096; batch = batch * 3 / 2 + 1) {
@@ -273,7 +273,7 @@ Test(engine, time_never_falls_with_batch_and_context)
     }
     before = 0;
     for (int64_t context = 0; context < 100000; context = 2 * context + 1) {
-        llmperf_case_move(&c, 4, 512, context);
+        llmperf_config_move(&c, 4, 512, context);
         double now = llmperf_tpot(&c, 4);
         cr_expect_geq(now, before);
         before = now;
@@ -492,7 +492,7 @@ Test(engine, intervals_hold_what_the_parameters_are_not_known_to)
     part.covariance[LLMPERF_ENGINE_WEIGHT][LLMPERF_ENGINE_COMPUTE] = -0.01;
     part.covariance[LLMPERF_ENGINE_COMPUTE][LLMPERF_ENGINE_WEIGHT] = -0.01;
     llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
-    const llmperf_case c = {
+    const llmperf_config c = {
         .model = &model, .hw = &hw, .calib = &calib, .workload = {.confidence = 0.9}};
     const llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
                            .dtype = LLMPERF_DTYPE_BF16,
@@ -517,12 +517,12 @@ Test(engine, intervals_hold_what_the_parameters_are_not_known_to)
 Test(engine, intervals_of_a_step_hold_its_host)
 {
     static llmperf_prediction p;
-    llmperf_case c;
+    llmperf_config c;
     part.decode_residual = part.prefill_residual = 0;
     part.covariance[LLMPERF_ENGINE_LAYER][LLMPERF_ENGINE_LAYER] = 0.25;
     llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
     const llmperf_workload w = {.batch = 4, .prompt = 512};
-    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
               error.text);
     cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK, "%s", error.text);
     double share = 2 * 1e-4 / p.tpot_s.value;
@@ -545,11 +545,11 @@ Test(engine, intervals_of_a_served_request_hold_wait_and_mixing)
                              .generate = 64};
     llmperf_estimate sure, unsure;
     llmperf_workload w = {0};
-    llmperf_case c;
+    llmperf_config c;
     part.decode_residual = part.prefill_residual = 0;
     cr_assert(llmperf_run_workload(&run, &w, &w, &error) == LLMPERF_OK);
     llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
-    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
               error.text);
     cr_assert(llmperf_run_predict(&c, &run, &sure, &error) == LLMPERF_OK, "%s", error.text);
     cr_expect_float_eq(sure.high, sure.value, 1e-12 * sure.value);

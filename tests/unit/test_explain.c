@@ -15,7 +15,7 @@
 /* Everything large. */
 static llmperf_model model;
 static llmperf_hw hw;
-static llmperf_case c;
+static llmperf_config c;
 static llmperf_prediction prediction;
 static llmperf_explanation explanation;
 static llmperf_workload asked;
@@ -252,7 +252,7 @@ Test(explain, agrees_with_every_number_of_random_predictions)
         if (calibrated)
             random_calib(&r, 1, rng_chance(&r, 0.5), &calib);
         llmperf_status status =
-            llmperf_case_init(&c, &model, &hw, calibrated ? &calib : NULL, &asked, &error);
+            llmperf_config_init(&c, &model, &hw, calibrated ? &calib : NULL, &asked, &error);
         if (status == LLMPERF_E_UNSUPPORTED) /* no peak for these formats */
             continue;
         cr_assert_eq(status, LLMPERF_OK, "seed %" PRIu64 ": %s", seed, error.text);
@@ -299,8 +299,8 @@ Test(explain, agrees_with_every_number_of_real_models)
         set_targets(&r);
         if (!tp_is_legal(&model, asked.tp ? asked.tp : 1))
             asked.tp = 0;
-        cr_assert_eq(llmperf_case_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK, "%s: %s",
-                     path, error.text);
+        cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK,
+                     "%s: %s", path, error.text);
         snprintf(what, sizeof what, "%s b %lld s %lld tp %lld", entry->d_name,
                  (long long)asked.batch, (long long)asked.prompt, (long long)asked.tp);
         expect_prediction();
@@ -326,7 +326,7 @@ static void take_example(void)
     hw.provenance[LLMPERF_HW_BANDWIDTH].confidence = LLMPERF_CONFIDENCE_READ;
     snprintf(hw.provenance[LLMPERF_HW_BANDWIDTH].source, LLMPERF_TEXT_MAX, "a datasheet");
     asked = (llmperf_workload){.batch = 64, .prompt = 2048, .generate = 512};
-    cr_assert_eq(llmperf_case_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK, "%s",
+    cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK, "%s",
                  error.text);
     cr_assert_eq(llmperf_predict(&c, &prediction, &error), LLMPERF_OK);
     snprintf(what, sizeof what, "the example");
@@ -400,7 +400,7 @@ Test(explain, marks_what_was_assumed)
     hw.memory_usable_bytes = 0;
     hw.link.latency_assumed = true;
     asked.tp = 2;
-    cr_assert_eq(llmperf_case_init(&c, &model, &hw, NULL, &asked, NULL), LLMPERF_OK);
+    cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &asked, NULL), LLMPERF_OK);
     cr_assert_eq(llmperf_predict(&c, &prediction, NULL), LLMPERF_OK);
     expect_value("capacity", 80e9);
     cr_expect(input("memory")->assumed);
@@ -475,7 +475,7 @@ Test(explain, counts_without_hardware)
 {
     llmperf_error error = {0};
     take_example();
-    cr_assert_eq(llmperf_case_init(&c, &model, NULL, NULL, &asked, NULL), LLMPERF_OK);
+    cr_assert_eq(llmperf_config_init(&c, &model, NULL, NULL, &asked, NULL), LLMPERF_OK);
     expect_value("model.kv_bytes_per_token", 131072); /* 2 * 32 * 8 * 128 * 2 */
     expect_value("attn.qkv", 2.0 * 64 * 6144 * 4096); /* flop */
     cr_expect_eq(explanation.result.unit, LLMPERF_UNIT_FLOP);

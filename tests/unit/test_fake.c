@@ -285,12 +285,12 @@ Test(fake, validate_allows_for_memory_that_moved)
     for (int twice = 0; twice < 2; twice++) {
         llmperf_calib_init(&calib);
         llmperf_comparison rows = {0};
-        llmperf_case c;
+        llmperf_config c;
         double best_s = 0;
         const llmperf_measure_options options = {
             .simulated = true, .watch = &watch, .watch_best_s = &best_s, .retries = -1};
         calib.stream_bytes_per_s = (1 + twice) * rate;
-        cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
+        cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
         cr_assert(llmperf_validate_step(&c, false, llmperf_backend_fake(), handle, &options, NULL,
                                         NULL, &rows, &error) == LLMPERF_OK,
                   "%s", error.text);

@@ -69,7 +69,7 @@ static void add_run(const char *gpu, const char *name, llmperf_metric metric, in
     static llmperf_engine known;
     char path[LLMPERF_PATH_MAX];
     llmperf_workload w = {0};
-    llmperf_case c;
+    llmperf_config c;
     llmperf_estimate estimate;
     llmperf_run run = {.devices = tp,
                        .tp = tp,
@@ -92,7 +92,7 @@ static void add_run(const char *gpu, const char *name, llmperf_metric metric, in
     llmperf_engine_calib(&known, &truth, &hw, NULL, &calib);
     cr_assert(llmperf_run_workload(&run, &w, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_run_formats(&run, &model, &w, &error) == LLMPERF_OK, "%s", error.text);
-    cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
               error.text);
     cr_assert(llmperf_run_predict(&c, &run, &estimate, &error) == LLMPERF_OK, "%s", error.text);
     bool rate = metric == LLMPERF_METRIC_DECODE_RATE || metric == LLMPERF_METRIC_OUTPUT_RATE;

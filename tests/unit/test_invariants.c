@@ -18,16 +18,16 @@ typedef struct world {
     llmperf_workload w;
     llmperf_calib calib;
     bool calibrated;
-    llmperf_case c;
+    llmperf_config c;
 } world;
 
-static llmperf_case case_or_die(world *x, const llmperf_model *model, const llmperf_hw *hw,
-                                const llmperf_workload *w)
+static llmperf_config config_or_die(world *x, const llmperf_model *model, const llmperf_hw *hw,
+                                    const llmperf_workload *w)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
     llmperf_status status =
-        llmperf_case_init(&c, model, hw, x->calibrated ? &x->calib : NULL, w, &error);
+        llmperf_config_init(&c, model, hw, x->calibrated ? &x->calib : NULL, w, &error);
     if (status != LLMPERF_OK)
         cr_assert(false, "seed %" PRIu64 ": %s", x->seed, error.text);
     return c;
@@ -46,7 +46,7 @@ static void make_world(world *x, uint64_t seed, bool calibrated)
     int64_t tokens = x->w.batch * (x->w.prompt - x->w.cached);
     if (x->w.chunk < tokens / 12 + 1) /* a dozen steps are enough */
         x->w.chunk = tokens / 12 + 1;
-    x->c = case_or_die(x, &x->model, &x->hw, &x->w);
+    x->c = config_or_die(x, &x->model, &x->hw, &x->w);
 }
 
 /* On failure: what does not hold, with the seed and the case. */
@@ -66,7 +66,7 @@ static bool not_below(double value, double least)
     return value >= least * (1 - 1e-12);
 }
 
-static llmperf_total decode_of(const llmperf_case *c, int64_t batch, int64_t context)
+static llmperf_total decode_of(const llmperf_config *c, int64_t batch, int64_t context)
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, context);
     llmperf_total total;
@@ -74,12 +74,12 @@ static llmperf_total decode_of(const llmperf_case *c, int64_t batch, int64_t con
     return total;
 }
 
-static llmperf_total decode(const llmperf_case *c)
+static llmperf_total decode(const llmperf_config *c)
 {
     return decode_of(c, c->workload.batch, c->workload.context);
 }
 
-static llmperf_total prefill(const llmperf_case *c)
+static llmperf_total prefill(const llmperf_config *c)
 {
     llmperf_total total;
     llmperf_prefill_total(c, c->workload.batch, &total);
@@ -138,7 +138,7 @@ static void check_sums(world *x, const char *phase, const llmperf_op *ops,
 }
 
 /* Bytes of the matrices that one device streams in a step, from the dimensions alone. */
-static double streamed_bytes(const llmperf_case *c)
+static double streamed_bytes(const llmperf_config *c)
 {
     const llmperf_model *m = c->model;
     double tp = (double)c->workload.tp, bytes = 0;
@@ -162,7 +162,7 @@ static double streamed_bytes(const llmperf_case *c)
 }
 
 /* Cache bytes that a decode step reads and writes on one device. */
-static double cache_bytes(const llmperf_case *c)
+static double cache_bytes(const llmperf_config *c)
 {
     const llmperf_model *m = c->model;
     const llmperf_workload *w = &c->workload;
@@ -281,7 +281,7 @@ static void check_growth(uint64_t first, bool calibrated)
         rng r = x.r;
         if (calibrated && x.w.query > 1) { /* extend is a blend of two kernels: its own test */
             x.w.query = 1;
-            x.c = case_or_die(&x, &x.model, &x.hw, &x.w);
+            x.c = config_or_die(&x, &x.model, &x.hw, &x.w);
         }
         const llmperf_workload *w = &x.c.workload;
         llmperf_total small = decode(&x.c);
@@ -292,14 +292,14 @@ static void check_growth(uint64_t first, bool calibrated)
 
         llmperf_model deeper = x.model;
         deeper.layers[rng_int(&r, 0, deeper.layer_kind_count - 1)].count++;
-        llmperf_case c = case_or_die(&x, &deeper, &x.hw, &x.w);
+        llmperf_config c = config_or_die(&x, &deeper, &x.hw, &x.w);
         large = decode(&c);
         no_less(&x, "layers", &small, &large, true);
 
         llmperf_total few = prefill(&x.c), many = prefill(&c);
         no_less(&x, "prefill layers", &few, &many, true);
         /* measured kernels: where chunks end decides which sequences share a launch */
-        llmperf_case one_step = x.c;
+        llmperf_config one_step = x.c;
         if (calibrated)
             one_step.workload.chunk = (int64_t)1 << 30;
         few = prefill(&one_step);
@@ -315,19 +315,19 @@ static void check_growth(uint64_t first, bool calibrated)
             whole.cached = 0;
         if (whole.prompt - whole.cached < 2)
             whole.prompt += 2;
-        c = case_or_die(&x, &x.model, &x.hw, &whole);
+        c = config_or_die(&x, &x.model, &x.hw, &whole);
         few = prefill(&c);
         whole.prompt += rng_log_int(&r, 1, 1000);
-        c = case_or_die(&x, &x.model, &x.hw, &whole);
+        c = config_or_die(&x, &x.model, &x.hw, &whole);
         many = prefill(&c);
         no_less(&x, "prompt", &few, &many, true);
         if (!calibrated) { /* one prompt in chunks: the last one grows, or one more begins */
             whole = x.w;
             whole.batch = 1;
-            c = case_or_die(&x, &x.model, &x.hw, &whole);
+            c = config_or_die(&x, &x.model, &x.hw, &whole);
             few = prefill(&c);
             whole.prompt += rng_log_int(&r, 1, 1000);
-            c = case_or_die(&x, &x.model, &x.hw, &whole);
+            c = config_or_die(&x, &x.model, &x.hw, &whole);
             many = prefill(&c);
             no_less(&x, "chunked prompt", &few, &many, true);
         }
@@ -366,7 +366,7 @@ Test(invariants, ideal_grows_with_bits)
                 w.act_dtype = dtype;
             if (which != 1 && !w.kv_dtype)
                 w.kv_dtype = LLMPERF_DTYPE_BF16;
-            llmperf_case c = case_or_die(&x, &x.model, &x.hw, &w);
+            llmperf_config c = config_or_die(&x, &x.model, &x.hw, &w);
             step[i] = decode(&c);
             all[i] = prefill(&c);
         }
@@ -399,7 +399,7 @@ static void check_parts(uint64_t first, bool calibrated)
             what = "link";
             better.link.bytes_per_s *= factor;
         }
-        llmperf_case c = x.c;
+        llmperf_config c = x.c;
         c.hw = &better;
         llmperf_total fast = decode(&c), fast_all = prefill(&c);
         no_less(&x, what, &fast, &slow, true);
@@ -437,7 +437,7 @@ Test(invariants, fewer_kv_heads_hold_fewer_bytes)
                 int64_t group = a->heads % 4 == 0 ? 4 : a->heads % 3 == 0 ? 3 : 1;
                 a->kv_heads = i == 0 ? 1 : i == 1 ? a->heads / group : a->heads;
             }
-            llmperf_case c = case_or_die(&x, &form[i], &x.hw, &x.w);
+            llmperf_config c = config_or_die(&x, &form[i], &x.hw, &x.w);
             bytes[i] = llmperf_kv_bytes(&c, x.w.batch, c.workload.context);
             per_token[i] = llmperf_kv_bytes_per_token(&form[i], 2);
             llmperf_total total = decode(&c);
@@ -461,9 +461,9 @@ Test(invariants, fused_moves_no_more_than_unfused)
             continue;
         llmperf_workload w = x.w;
         w.unfused = false;
-        llmperf_case fused = case_or_die(&x, &x.model, &x.hw, &w);
+        llmperf_config fused = config_or_die(&x, &x.model, &x.hw, &w);
         w.unfused = true;
-        llmperf_case unfused = case_or_die(&x, &x.model, &x.hw, &w);
+        llmperf_config unfused = config_or_die(&x, &x.model, &x.hw, &w);
         HOLDS(&x, decode(&fused).bytes <= decode(&unfused).bytes, "decode");
         HOLDS(&x, prefill(&fused).bytes <= prefill(&unfused).bytes, "prefill");
         HOLDS(&x, not_below(prefill(&unfused).time_s, prefill(&fused).time_s), "prefill time");
@@ -481,7 +481,7 @@ Test(invariants, prefill_of_one_token_is_decode_on_an_empty_cache)
         w.prompt = w.query = 1;
         w.cached = 0;
         w.chunk = w.batch;
-        llmperf_case c = case_or_die(&x, &x.model, &x.hw, &w);
+        llmperf_config c = config_or_die(&x, &x.model, &x.hw, &w);
         llmperf_total a = prefill(&c), b = decode_of(&c, w.batch, 0);
         HOLDS(&x, a.flop == b.flop && a.bytes == b.bytes && a.time_s == b.time_s,
               "prefill %g flop %g bytes %g s, decode %g %g %g", a.flop, a.bytes, a.time_s, b.flop,
@@ -529,7 +529,7 @@ Test(invariants, windows_have_no_edge)
         llmperf_workload w = x.w;
         w.tp = 1;
         w.query = rng_int(&x.r, 1, 3);
-        llmperf_case c = case_or_die(&x, &model, &x.hw, &w);
+        llmperf_config c = config_or_die(&x, &model, &x.hw, &w);
         int64_t from = window > 4 ? window - 4 : 0;
         llmperf_total last = decode_of(&c, 3, from);
         double flop_step = INFINITY, bytes_step = INFINITY;
@@ -570,7 +570,7 @@ Test(invariants, windows_have_no_edge)
 
         /* a window of exactly what is attended, and none at all */
         model.layers[0].attention.window = 77 + w.query;
-        llmperf_case wide = case_or_die(&x, &model, &x.hw, &w);
+        llmperf_config wide = config_or_die(&x, &model, &x.hw, &w);
         llmperf_total with = decode_of(&wide, 2, 77);
         model.layers[0].attention.window = 0;
         llmperf_total without = decode_of(&wide, 2, 77);
@@ -592,7 +592,7 @@ Test(invariants, wider_windows_cost_no_less)
         for (int i = 0; i < 2; i++) {
             for (int j = 0; j < model.layer_kind_count; j++)
                 model.layers[j].attention.window = window + i * (1 + (int64_t)(seed % 50));
-            llmperf_case c = case_or_die(&x, &model, &x.hw, &x.w);
+            llmperf_config c = config_or_die(&x, &model, &x.hw, &x.w);
             step[i] = decode(&c);
             all[i] = prefill(&c);
             held[i] = llmperf_kv_bytes(&c, 2, c.workload.context);
@@ -621,7 +621,7 @@ static void check_predictions(uint64_t first, bool calibrated)
             x.w.generate = 2;
         x.w.tpot_s = rng_chance(&x.r, 0.5) ? rng_log(&x.r, 1e-5, 1) : 0;
         x.w.price_usd_per_h = rng_chance(&x.r, 0.5) ? 2 : 0;
-        x.c = case_or_die(&x, &x.model, &x.hw, &x.w);
+        x.c = config_or_die(&x, &x.model, &x.hw, &x.w);
         llmperf_error error = {0};
         HOLDS(&x, llmperf_predict(&x.c, &p, &error) == LLMPERF_OK, "%.200s", error.text);
 

@@ -297,12 +297,12 @@ Test(mixed, keys_of_calibrations)
 /* ---- steps ---- */
 
 /* h 8, 4 heads on 2 KV heads of 2 channels, 3 layers, bf16; with a fit of mixed launches or not. */
-static llmperf_case toy_case(bool fitted, const llmperf_workload *workload)
+static llmperf_config toy_case(bool fitted, const llmperf_workload *workload)
 {
     static llmperf_model model;
     static llmperf_hw hw;
     static llmperf_calib calib;
-    static llmperf_case c;
+    static llmperf_config c;
     llmperf_error error = {0};
     model = toy_model();
     hw = toy_hw();
@@ -313,12 +313,12 @@ static llmperf_case toy_case(bool fitted, const llmperf_workload *workload)
     set_entry(&calib, LLMPERF_REGIME_DECODE, &entry);
     if (fitted)
         set_entry(&calib, LLMPERF_REGIME_MIXED, &entry);
-    llmperf_status status = llmperf_case_init(&c, &model, &hw, &calib, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, &model, &hw, &calib, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
 
-static int cores(const llmperf_case *c, const llmperf_segment *segments, int count,
+static int cores(const llmperf_config *c, const llmperf_segment *segments, int count,
                  llmperf_op *ret_ops)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
@@ -341,7 +341,7 @@ Test(mixed, a_step_with_both_is_one_launch_by_hand)
                                     {.sequences = 2, .query = 1, .past = 9, .decode = true},
                                     {.sequences = 1, .query = 1, .past = 19, .decode = true}};
     llmperf_op op[4];
-    llmperf_case c = toy_case(true, &(llmperf_workload){0});
+    llmperf_config c = toy_case(true, &(llmperf_workload){0});
     cr_assert(cores(&c, both, 3, op) == 1);
     cr_expect(op[0].regime == LLMPERF_REGIME_MIXED && op[0].launches == 1 && op[0].repeat == 3);
     cr_expect(op[0].sequences == 1 && op[0].query_tokens == 6 && op[0].past_tokens == 4);
@@ -368,7 +368,7 @@ Test(mixed, other_steps_stay_launches_of_their_own)
     const llmperf_segment prompts[] = {prompt, whole}, verified[] = {prompt, verify},
                           all[] = {whole, prompt, verify, decode};
     llmperf_op op[4];
-    llmperf_case c = toy_case(true, &(llmperf_workload){0});
+    llmperf_config c = toy_case(true, &(llmperf_workload){0});
     cr_expect(cores(&c, &decode, 1, op) == 1 && op[0].regime == LLMPERF_REGIME_DECODE);
     cr_expect(cores(&c, &prompt, 1, op) == 1 && op[0].regime == LLMPERF_REGIME_EXTEND);
     cr_expect(cores(&c, prompts, 2, op) == 2);
@@ -387,7 +387,7 @@ Test(mixed, other_steps_stay_launches_of_their_own)
     cr_expect(cores(&c, both, 2, op) == 0);
 }
 
-static llmperf_total step(const llmperf_case *c, const llmperf_segment *segments, int count)
+static llmperf_total step(const llmperf_config *c, const llmperf_segment *segments, int count)
 {
     llmperf_total total;
     llmperf_step(c, segments, count, NULL, NULL, &total);
@@ -405,12 +405,12 @@ Test(mixed, steps_hold_their_parts)
         rng r = {.state = seed};
         llmperf_hw hw;
         llmperf_workload w;
-        llmperf_case c;
+        llmperf_config c;
         random_model(&r, &model);
         random_hw(&r, &hw);
         random_workload(&r, &model, &w);
         random_calib(&r, 1, true, &calib);
-        if (llmperf_case_init(&c, &model, &hw, &calib, &w, NULL) != LLMPERF_OK)
+        if (llmperf_config_init(&c, &model, &hw, &calib, &w, NULL) != LLMPERF_OK)
             continue;
         int64_t lone = rng_log_int(&r, 1, 256);
         const llmperf_segment both[] = {{.sequences = 1,
@@ -445,7 +445,7 @@ Test(mixed, steps_hold_their_parts)
 
 /* ---- served requests ---- */
 
-static double served(const llmperf_case *c, llmperf_metric metric)
+static double served(const llmperf_config *c, llmperf_metric metric)
 {
     llmperf_run run = {.kind = LLMPERF_RUN_SERVING, .metric = metric};
     llmperf_estimate estimate;
@@ -462,7 +462,7 @@ static double served(const llmperf_case *c, llmperf_metric metric)
 Test(mixed, served_prompts_ride_in_decode_steps)
 {
     const llmperf_workload w = {.batch = 8, .prompt = 64, .generate = 32};
-    llmperf_case c = toy_case(true, &w);
+    llmperf_config c = toy_case(true, &w);
     const llmperf_segment both[] = {{.sequences = 1, .query = 64, .logits = 1},
                                     llmperf_decode_segment(&c, 7, c.workload.context)};
     const llmperf_segment eight = llmperf_decode_segment(&c, 8, c.workload.context);

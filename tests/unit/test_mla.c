@@ -7,11 +7,11 @@
 
 #include "random_case.h"
 
-static llmperf_case case_of(const llmperf_model *model, const llmperf_workload *workload)
+static llmperf_config config_of(const llmperf_model *model, const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, NULL, NULL, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, NULL, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -75,7 +75,7 @@ Test(mla, cache_is_one_latent_at_any_degree)
     cr_expect(llmperf_kv_bytes_per_token(&model, 2) == 61 * (512 + 64) * 2);
     cr_expect(llmperf_kv_bytes_per_token_long(&model, 2) == 61 * (512 + 64) * 2);
     for (int64_t tp = 1; tp <= 128; tp *= 2) {
-        llmperf_case c = case_of(&model, &(llmperf_workload){.tp = tp});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.tp = tp});
         cr_expect(llmperf_kv_bytes(&c, 3, 1024) == 3.0 * 1024 * 61 * 1152, "tp %" PRId64, tp);
     }
     /* MHA of the same heads holds 128 (192 + 128) values, 56.9 times as many */
@@ -85,7 +85,7 @@ Test(mla, cache_is_one_latent_at_any_degree)
                       128.0 * 320 / 576, 1e-14));
     model = sparse();
     cr_expect(llmperf_index_bytes_per_token(&model) == 61 * 128);
-    llmperf_case c = case_of(&model, &(llmperf_workload){.tp = 8});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.tp = 8});
     cr_expect(llmperf_kv_bytes(&c, 1, 1024) == 1024.0 * 61 * (1152 + 128));
 }
 
@@ -95,7 +95,7 @@ Test(mla, cache_is_one_latent_at_any_degree)
 Test(mla, decode_is_absorbed_by_hand)
 {
     llmperf_model model = deepseek();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 4095);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -134,7 +134,7 @@ Test(mla, decode_is_absorbed_by_hand)
 Test(mla, verification_is_absorbed)
 {
     llmperf_model model = deepseek();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .query = 3});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2, .query = 3});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 4095);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -151,7 +151,7 @@ Test(mla, verification_is_absorbed)
 Test(mla, tp_splits_heads_but_not_the_latent)
 {
     llmperf_model model = deepseek();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.tp = 8});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.tp = 8});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 4095);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -163,7 +163,7 @@ Test(mla, tp_splits_heads_but_not_the_latent)
     cr_expect(op_of(ops, count, LLMPERF_OP_ATTN_Q_B)->n == 16 * 192);
     cr_expect(op_of(ops, count, LLMPERF_OP_ATTN_OUT)->k == 16 * 128);
     llmperf_error error = {0};
-    cr_expect(llmperf_case_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
+    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
               LLMPERF_E_USAGE);
 }
 
@@ -173,7 +173,7 @@ Test(mla, tp_splits_heads_but_not_the_latent)
 Test(mla, prefill_is_expanded_by_hand)
 {
     llmperf_model model = deepseek();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 3, .prompt = 16});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 3, .prompt = 16});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = {.sequences = 3, .query = 16, .past = 0, .logits = 3};
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -202,7 +202,7 @@ Test(mla, chunks_add_up)
     rng r = {.state = 81};
     for (int i = 0; i < CASES(300); i++) {
         int64_t prompt = rng_log_int(&r, 2, 400), chunk = rng_int(&r, 1, prompt);
-        llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = prompt});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = prompt});
         llmperf_op ops[LLMPERF_OPS_MAX];
         double core = 0, scores = 0;
         for (int64_t start = 0; start < prompt; start += chunk) {
@@ -237,8 +237,8 @@ Test(mla, absorbed_reads_no_more_than_mha)
                                                       .kv_heads = m->heads,
                                                       .head_dim = m->nope_dim + m->rope_dim,
                                                       .value_dim = m->value_dim};
-        llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
-        llmperf_case x = case_of(&mha, &(llmperf_workload){.batch = 1});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
+        llmperf_config x = config_of(&mha, &(llmperf_workload){.batch = 1});
         llmperf_op a[LLMPERF_OPS_MAX], b[LLMPERF_OPS_MAX];
         int64_t past = rng_log_int(&r, 1, 100000);
         llmperf_segment s = llmperf_decode_segment(&c, 5, past);
@@ -259,7 +259,7 @@ Test(mla, indexer_reads_an_eighth_at_128k)
 {
     llmperf_model model = sparse(), full = deepseek();
     llmperf_op ops[LLMPERF_OPS_MAX];
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_segment s = llmperf_decode_segment(&c, 1, 131071);
     int count = llmperf_emit(&c, &s, 1, ops);
     const llmperf_op *core = op_of(ops, count, LLMPERF_OP_ATTN_CORE);
@@ -275,7 +275,7 @@ Test(mla, indexer_reads_an_eighth_at_128k)
     op = op_of(ops, count, LLMPERF_OP_INDEX_K);
     cr_expect(op->n == 128 + 64 && op->k == 7168);
 
-    c = case_of(&full, &(llmperf_workload){.batch = 1});
+    c = config_of(&full, &(llmperf_workload){.batch = 1});
     count = llmperf_emit(&c, &s, 1, ops);
     double all = op_of(ops, count, LLMPERF_OP_ATTN_CORE)->kv_read_bytes;
     cr_expect(all == 150994944);
@@ -286,8 +286,8 @@ Test(mla, indexer_reads_an_eighth_at_128k)
 Test(mla, indexer_is_dense_up_to_its_choice)
 {
     llmperf_model model = sparse(), full = deepseek();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
-    llmperf_case x = case_of(&full, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config x = config_of(&full, &(llmperf_workload){.batch = 1});
     llmperf_op a[LLMPERF_OPS_MAX], b[LLMPERF_OPS_MAX];
     double last = 0;
     for (int64_t past = 2040; past < 2056; past++) {
@@ -308,7 +308,7 @@ Test(mla, a_shared_index_is_reused)
 {
     llmperf_model model = sparse(), full = deepseek();
     model.layers[0].index = (llmperf_index){.top_k = 2048, .shared = true};
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 131071);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -330,11 +330,11 @@ Test(mla, index_arithmetic)
     llmperf_hw parts[] = {h100(), a100()};
     static const llmperf_dtype wanted[] = {LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16};
     for (int i = 0; i < 2; i++) {
-        llmperf_case c;
+        llmperf_config c;
         llmperf_op ops[LLMPERF_OPS_MAX];
         llmperf_error error = {0};
-        cr_assert(llmperf_case_init(&c, &model, &parts[i], NULL, &(llmperf_workload){.batch = 1},
-                                    &error) == LLMPERF_OK);
+        cr_assert(llmperf_config_init(&c, &model, &parts[i], NULL, &(llmperf_workload){.batch = 1},
+                                      &error) == LLMPERF_OK);
         llmperf_segment s = llmperf_decode_segment(&c, 1, 1000);
         int count = llmperf_emit(&c, &s, 1, ops);
         cr_expect(op_of(ops, count, LLMPERF_OP_INDEX_CORE)->dtype == wanted[i]);

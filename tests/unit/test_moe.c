@@ -7,12 +7,12 @@
 
 #include "random_case.h"
 
-static llmperf_case case_of(const llmperf_model *model, const llmperf_hw *hw,
-                            const llmperf_workload *workload)
+static llmperf_config config_of(const llmperf_model *model, const llmperf_hw *hw,
+                                const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, hw, NULL, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, hw, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -195,7 +195,7 @@ static void expect_rows(const llmperf_op *ops, int count, const row *rows, int r
 Test(moe, decode_by_hand)
 {
     llmperf_model model = moe_toy();
-    llmperf_case c = case_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5});
+    llmperf_config c = config_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -225,7 +225,7 @@ Test(moe, latent_and_plain_experts_by_hand)
     llmperf_model model = moe_toy();
     model.layers[0].moe.latent = 4;
     model.layers[0].moe.gated = false;
-    llmperf_case c = case_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5});
+    llmperf_config c = config_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -247,7 +247,7 @@ Test(moe, latent_and_plain_experts_by_hand)
     cr_expect(params.by_class[LLMPERF_WEIGHT_ROUTER] == 3 * 32);
     cr_expect(params.total - params.active == 3 * 2 * 48, "2 of 4 experts idle");
 
-    c = case_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5, .tp = 2});
+    c = config_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5, .tp = 2});
     s = llmperf_decode_segment(&c, 2, 5);
     count = llmperf_emit(&c, &s, 1, ops);
     static const row halves[] = {
@@ -280,7 +280,7 @@ Test(moe, active_parameters_by_hand)
     cr_expect(llmperf_model_params(&model).total == params.total + 3 * 8);
 }
 
-static const llmperf_op *decode_op(const llmperf_case *c, int64_t batch, llmperf_op_id id,
+static const llmperf_op *decode_op(const llmperf_config *c, int64_t batch, llmperf_op_id id,
                                    llmperf_op *ops)
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, 100);
@@ -294,7 +294,7 @@ static const llmperf_op *decode_op(const llmperf_case *c, int64_t batch, llmperf
 Test(moe, bytes_rise_and_saturate)
 {
     llmperf_model model = moe_model(2048, 128, 8, 768);
-    llmperf_case c = case_of(&model, NULL, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, NULL, &(llmperf_workload){.prompt = 5});
     llmperf_op ops[LLMPERF_OPS_MAX];
     double one = 2.0 * 2048 * 768 * 2; /* gate and up of an expert */
     double last = 0;
@@ -316,8 +316,8 @@ Test(moe, one_expert_of_one_is_the_dense_ffn)
 {
     llmperf_model dense = toy_model(), model = moe_toy();
     model.layers[0].moe = (llmperf_moe){.experts = 1, .active = 1, .ffn = 12, .gated = true};
-    llmperf_case c = case_of(&dense, NULL, &(llmperf_workload){.prompt = 5});
-    llmperf_case x = case_of(&model, NULL, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&dense, NULL, &(llmperf_workload){.prompt = 5});
+    llmperf_config x = config_of(&model, NULL, &(llmperf_workload){.prompt = 5});
     llmperf_op a[LLMPERF_OPS_MAX], b[LLMPERF_OPS_MAX];
     static const llmperf_op_id pairs[][2] = {{LLMPERF_OP_MLP_GATE_UP, LLMPERF_OP_MOE_GATE_UP},
                                              {LLMPERF_OP_MLP_ACT, LLMPERF_OP_MOE_ACT},
@@ -332,13 +332,13 @@ Test(moe, one_expert_of_one_is_the_dense_ffn)
 
 /* ---- the batch from which experts are compute-bound ---- */
 
-static double side(const llmperf_case *c, const llmperf_op *op, bool compute)
+static double side(const llmperf_config *c, const llmperf_op *op, bool compute)
 {
     return compute ? op->repeat * op->flop / c->hw->peak_flop_per_s[op->dtype]
                    : op->repeat * op->bytes / c->hw->mem_bytes_per_s;
 }
 
-static double dense_gap(const llmperf_case *c, int64_t batch, int id)
+static double dense_gap(const llmperf_config *c, int64_t batch, int id)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
@@ -350,7 +350,7 @@ static double dense_gap(const llmperf_case *c, int64_t batch, int id)
     return gap;
 }
 
-static void expect_brute_force(const llmperf_case *c, int64_t most)
+static void expect_brute_force(const llmperf_config *c, int64_t most)
 {
     llmperf_crossings all;
     llmperf_crossings_of(c, NULL, &all);
@@ -374,20 +374,21 @@ Test(moe, compute_bound_batch_by_trying_every_one)
 {
     llmperf_hw part = h100(), other = a100();
     llmperf_model mixtral = moe_model(4096, 8, 2, 14336), qwen = moe_model(2048, 128, 8, 768);
-    llmperf_case c = case_of(&mixtral, &part, &(llmperf_workload){.prompt = 1});
+    llmperf_config c = config_of(&mixtral, &part, &(llmperf_workload){.prompt = 1});
     expect_brute_force(&c, 4000);
-    c = case_of(&qwen, &part, &(llmperf_workload){.prompt = 1});
+    c = config_of(&qwen, &part, &(llmperf_workload){.prompt = 1});
     expect_brute_force(&c, 16000);
-    c = case_of(&qwen, &other, &(llmperf_workload){.prompt = 1});
+    c = config_of(&qwen, &other, &(llmperf_workload){.prompt = 1});
     expect_brute_force(&c, 16000);
     /* verification: q rows a sequence; skew: the hot experts fill first */
-    c = case_of(&mixtral, &part, &(llmperf_workload){.prompt = 1, .query = 4});
+    c = config_of(&mixtral, &part, &(llmperf_workload){.prompt = 1, .query = 4});
     expect_brute_force(&c, 4000);
     mixtral.layers[0].moe.experts = 16;
-    c = case_of(&mixtral, &part, &(llmperf_workload){.prompt = 1, .moe_skew = 1});
+    c = config_of(&mixtral, &part, &(llmperf_workload){.prompt = 1, .moe_skew = 1});
     expect_brute_force(&c, 4000);
     /* int4 experts under bf16 activations */
-    c = case_of(&qwen, &part, &(llmperf_workload){.prompt = 1, .weight_dtype = LLMPERF_DTYPE_INT4});
+    c = config_of(&qwen, &part,
+                  &(llmperf_workload){.prompt = 1, .weight_dtype = LLMPERF_DTYPE_INT4});
     expect_brute_force(&c, 16000);
 }
 
@@ -397,7 +398,7 @@ Test(moe, compute_bound_batch_by_hand)
 {
     llmperf_hw part = h100();
     llmperf_model model = moe_model(4096, 8, 2, 14336);
-    llmperf_case c = case_of(&model, &part, &(llmperf_workload){.prompt = 1});
+    llmperf_config c = config_of(&model, &part, &(llmperf_workload){.prompt = 1});
     llmperf_crossings all;
     llmperf_crossings_of(&c, NULL, &all);
     for (int i = 0; i < all.op_count; i++)
@@ -408,7 +409,7 @@ Test(moe, compute_bound_batch_by_hand)
 }
 
 /* By the formula of time itself, partial tiles and all. */
-static double timed_gap(const llmperf_case *c, int64_t batch)
+static double timed_gap(const llmperf_config *c, int64_t batch)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
@@ -444,7 +445,7 @@ Test(moe, compute_bound_batch_does_not_fall_on_tile_edges)
         entry.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] = 0.012 * 0.012; /* 2 % */
         cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
                                     LLMPERF_DTYPE_BF16, &entry, NULL) == LLMPERF_OK);
-        llmperf_case c = case_of(&model, &part, &(llmperf_workload){.prompt = 1});
+        llmperf_config c = config_of(&model, &part, &(llmperf_workload){.prompt = 1});
         c.calib = &calib;
         llmperf_crossings_of(&c, &calib, tile ? &padded : &plain);
         const llmperf_crossing *dense = tile ? &padded.dense : &plain.dense;
@@ -472,7 +473,7 @@ Test(moe, compute_bound_batch_of_each_kind_of_expert)
     model.layers[1] = model.layers[0];
     model.layers[1].moe.experts = 64;
     model.layers[1].moe.ffn = 4096;
-    llmperf_case c = case_of(&model, &part, &(llmperf_workload){.prompt = 1});
+    llmperf_config c = config_of(&model, &part, &(llmperf_workload){.prompt = 1});
     llmperf_crossings all;
     llmperf_crossings_of(&c, NULL, &all);
     int seen = 0;

@@ -21,11 +21,11 @@ static const llmperf_hw *hw_of_test(void)
     return &hw;
 }
 
-static llmperf_case case_of(const llmperf_model *model, const llmperf_workload *workload)
+static llmperf_config config_of(const llmperf_model *model, const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, hw_of_test(), NULL, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, hw_of_test(), NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -37,7 +37,7 @@ static void expect_field(const char *what, const char *op, const char *field, do
         cr_expect(false, "%s: %s %s is %.17g, by hand %.17g", what, op, field, got, want);
 }
 
-static void expect_ops(const char *what, const llmperf_case *c, const llmperf_segment *segments,
+static void expect_ops(const char *what, const llmperf_config *c, const llmperf_segment *segments,
                        int segment_count, const row *rows, size_t row_count)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
@@ -71,7 +71,7 @@ static void expect_ops(const char *what, const llmperf_case *c, const llmperf_se
                sizeof(rows) / sizeof *(rows))
 
 /* The operator of an id in a step of one segment; static storage. */
-static const llmperf_op *one_op(const llmperf_case *c, llmperf_segment segment, llmperf_op_id id)
+static const llmperf_op *one_op(const llmperf_config *c, llmperf_segment segment, llmperf_op_id id)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     int count = llmperf_emit(c, &segment, 1, ops);
@@ -84,7 +84,7 @@ static const llmperf_op *one_op(const llmperf_case *c, llmperf_segment segment, 
 Test(ops, prefill_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5});
     llmperf_segment segments[] = {{.sequences = 2, .query = 5, .past = 0, .logits = 2}};
     static const row rows[] = {
         /* T h w = 10 * 8 * 2 read, the same written */
@@ -116,7 +116,7 @@ Test(ops, prefill_by_hand)
 Test(ops, decode_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5});
     llmperf_segment segments[] = {llmperf_decode_segment(&c, 2, 5)};
     static const row rows[] = {
         {LLMPERF_OP_EMBED, 1, 0, 0, 0, 0, 32, 0, 32, 0, 0},
@@ -142,7 +142,7 @@ Test(ops, decode_by_hand)
 Test(ops, verification_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .query = 3});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .query = 3});
     llmperf_segment segments[] = {llmperf_decode_segment(&c, 2, 5)};
     static const row rows[] = {
         {LLMPERF_OP_EMBED, 1, 0, 0, 0, 0, 96, 0, 96, 0, 0},
@@ -191,7 +191,7 @@ Test(ops, chunked_prefill_with_cached_context_by_hand)
 {
     llmperf_model model = toy_model();
     llmperf_workload w = {.batch = 2, .prompt = 5, .cached = 2, .chunk = 4};
-    llmperf_case c = case_of(&model, &w);
+    llmperf_config c = config_of(&model, &w);
     step_list list = {0};
     llmperf_prefill_steps(&c, 2, 4, keep_step, &list);
     cr_assert(list.count == 2);
@@ -241,7 +241,7 @@ Test(ops, chunked_prefill_with_cached_context_by_hand)
 Test(ops, a_chunk_that_ends_no_prompt_runs_no_head)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     llmperf_segment middle = {.sequences = 1, .query = 2, .past = 1, .logits = 0};
     cr_expect(one_op(&c, middle, LLMPERF_OP_LM_HEAD) == NULL);
     middle.logits = 1;
@@ -252,11 +252,11 @@ Test(ops, logits_all_makes_the_head_as_high_as_the_step)
 {
     llmperf_model model = toy_model();
     llmperf_workload w = {.batch = 2, .prompt = 5, .logits_all = true};
-    llmperf_case c = case_of(&model, &w);
+    llmperf_config c = config_of(&model, &w);
     llmperf_total all, last;
     llmperf_prefill_total(&c, 2, &all);
     w.logits_all = false;
-    c = case_of(&model, &w);
+    c = config_of(&model, &w);
     llmperf_prefill_total(&c, 2, &last);
     /* 10 rows in place of 2: 8 * 2 * 10 * 8 flop, 8 * (8 + 10) * 2 bytes more */
     cr_expect(all.flop - last.flop == 1280);
@@ -276,7 +276,7 @@ Test(ops, regimes_follow_query_and_past)
         {2, 0, LLMPERF_REGIME_PREFILL},
     };
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         llmperf_segment s = {.sequences = 3, .query = rows[i].query, .past = rows[i].past};
         const llmperf_op *core = one_op(&c, s, LLMPERF_OP_ATTN_CORE);
@@ -291,7 +291,7 @@ Test(ops, regimes_follow_query_and_past)
 Test(ops, kinds_groups_and_launches)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -322,7 +322,8 @@ Test(ops, kinds_groups_and_launches)
 Test(ops, unfused_prefill_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .unfused = true});
+    llmperf_config c =
+        config_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .unfused = true});
     llmperf_segment s = {.sequences = 2, .query = 5, .past = 0, .logits = 2};
     cr_expect(one_op(&c, s, LLMPERF_OP_ATTN_CORE) == NULL);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_ATTN_SCORES);
@@ -346,7 +347,7 @@ Test(ops, unfused_prefill_by_hand)
 Test(ops, unfused_decode_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5, .unfused = true});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .unfused = true});
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_ATTN_SCORES);
     cr_expect(op->flop == 192 && op->input_bytes == 224); /* 8 (2 + 12) 2 */
@@ -363,8 +364,8 @@ Test(ops, unfused_decode_by_hand)
 Test(ops, split_qkv_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c =
-        case_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .split_qkv = true});
+    llmperf_config c =
+        config_of(&model, &(llmperf_workload){.batch = 2, .prompt = 5, .split_qkv = true});
     llmperf_segment s = {.sequences = 2, .query = 5, .past = 0, .logits = 2};
     cr_expect(one_op(&c, s, LLMPERF_OP_ATTN_QKV) == NULL);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_ATTN_Q);
@@ -381,7 +382,7 @@ Test(ops, split_qkv_by_hand)
 Test(ops, tp_two_by_hand)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
     llmperf_segment segments[] = {llmperf_decode_segment(&c, 2, 5)};
     static const row rows[] = {
         {LLMPERF_OP_EMBED, 1, 0, 0, 0, 0, 32, 0, 32, 0, 0},
@@ -421,7 +422,7 @@ Test(ops, tp_two_by_hand)
 Test(ops, tp_beyond_kv_heads_replicates_them)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5, .tp = 4});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .tp = 4});
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_ATTN_QKV);
     cr_expect(op->n == 2 + 2 + 2); /* 1 head, 1 KV head */
@@ -443,7 +444,7 @@ Test(ops, mixed_formats_by_hand)
     llmperf_model model = toy_model();
     llmperf_workload w = {
         .prompt = 5, .weight_dtype = LLMPERF_DTYPE_INT4, .kv_dtype = LLMPERF_DTYPE_FP8};
-    llmperf_case c = case_of(&model, &w);
+    llmperf_config c = config_of(&model, &w);
     llmperf_segment segments[] = {llmperf_decode_segment(&c, 2, 5)};
     static const row rows[] = {
         {LLMPERF_OP_EMBED, 1, 0, 0, 0, 0, 32, 0, 32, 0, 0},
@@ -478,7 +479,7 @@ Test(ops, classes_of_weights_keep_their_own_bits)
     model.weight_bits[LLMPERF_WEIGHT_HEAD] = 8;
     model.weight_dtype[LLMPERF_WEIGHT_MLP] = LLMPERF_DTYPE_INT8;
     model.weight_bits[LLMPERF_WEIGHT_MLP] = 8.25; /* scales included */
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     cr_expect(one_op(&c, s, LLMPERF_OP_EMBED)->weight_bytes == 2 * 8 * 4);
     cr_expect(one_op(&c, s, LLMPERF_OP_LM_HEAD)->weight_bytes == 80);
@@ -486,7 +487,7 @@ Test(ops, classes_of_weights_keep_their_own_bits)
     cr_expect(one_op(&c, s, LLMPERF_OP_ATTN_QKV)->weight_bytes == 256);
     /* tied: the head is the table */
     model.tied = true;
-    c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    c = config_of(&model, &(llmperf_workload){.prompt = 5});
     cr_expect(one_op(&c, s, LLMPERF_OP_LM_HEAD)->weight_bytes == 80 * 4);
     cr_expect(one_op(&c, s, LLMPERF_OP_LM_HEAD)->dtype == LLMPERF_DTYPE_FP32);
 }
@@ -498,7 +499,7 @@ Test(ops, narrow_embedding_is_projected)
 {
     llmperf_model model = toy_model();
     model.embedding_dim = 6;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     llmperf_segment s = {.sequences = 2, .query = 5, .past = 0, .logits = 2};
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_EMBED);
     cr_expect(op->weight_bytes == 10 * 6 * 2 && op->output_bytes == 120);
@@ -516,7 +517,7 @@ Test(ops, learned_positions_are_gathered)
 {
     llmperf_model model = toy_model();
     model.position_embeddings = 32;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_EMBED);
     cr_expect(op->weight_bytes == 32 && op->input_bytes == 32 && op->output_bytes == 32);
@@ -527,7 +528,7 @@ Test(ops, plain_ffn_has_one_up_projection)
 {
     llmperf_model model = toy_model();
     model.layers[0].mlp.gated = false;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     cr_expect(one_op(&c, s, LLMPERF_OP_MLP_GATE_UP) == NULL);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_MLP_UP);
@@ -542,7 +543,7 @@ Test(ops, parallel_block_reduces_once)
     llmperf_model model = toy_model();
     model.layers[0].parallel = true;
     model.layers[0].norms = 1;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     int count = llmperf_emit(&c, &s, 1, ops), norms = 0, residuals = 0, reduces = 0;
@@ -561,7 +562,7 @@ Test(ops, a_layer_without_norms_lists_none)
     llmperf_model model = toy_model();
     model.layers[0].norms = 0;
     model.final_norm = false;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     cr_expect(one_op(&c, s, LLMPERF_OP_NORM) == NULL);
 }
@@ -581,7 +582,7 @@ Test(ops, norms_by_kind_and_number)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         llmperf_model model = toy_model();
         model.norm = (uint8_t)rows[i].norm;
-        llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
         llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
         const llmperf_op *op = one_op(&c, s, LLMPERF_OP_NORM);
         cr_expect(op->flop == rows[i].flop * 16 && op->weight_bytes == rows[i].weights * 2);
@@ -589,7 +590,7 @@ Test(ops, norms_by_kind_and_number)
     /* Gemma 2: four a layer, two before each branch's end */
     llmperf_model model = toy_model();
     model.layers[0].norms = 4;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -600,7 +601,7 @@ Test(ops, norms_by_kind_and_number)
     /* however many a layer has: half of them, rounded up, before attention */
     for (int64_t number = 0; number <= 8; number++) {
         model.layers[0].norms = number;
-        c = case_of(&model, &(llmperf_workload){.prompt = 5});
+        c = config_of(&model, &(llmperf_workload){.prompt = 5});
         count = llmperf_emit(&c, &s, 1, ops);
         norms = 0;
         for (int i = 0; i < count; i++)
@@ -610,7 +611,7 @@ Test(ops, norms_by_kind_and_number)
     /* BLOOM: one more behind the embedding */
     model = toy_model();
     model.embedding_norm = true;
-    c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    c = config_of(&model, &(llmperf_workload){.prompt = 5});
     count = llmperf_emit(&c, &s, 1, ops);
     cr_expect(ops[1].id == LLMPERF_OP_NORM && ops[1].repeat == 1);
 }
@@ -621,7 +622,7 @@ Test(ops, qk_norm_by_kind)
     for (int kind = 1; kind < 4; kind++) {
         llmperf_model model = toy_model();
         model.layers[0].attention.qk_norm = (uint8_t)kind;
-        llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
         static llmperf_op ops[LLMPERF_OPS_MAX];
         llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
         llmperf_emit(&c, &s, 1, ops);
@@ -639,8 +640,8 @@ Test(ops, biases_move_no_bytes)
     biased.layers[0].attention.qkv_bias = biased.layers[0].attention.out_bias = true;
     biased.layers[0].mlp.up_bias = biased.layers[0].mlp.down_bias = true;
     biased.head_bias = true;
-    llmperf_case c = case_of(&plain, &(llmperf_workload){.prompt = 5});
-    llmperf_case d = case_of(&biased, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&plain, &(llmperf_workload){.prompt = 5});
+    llmperf_config d = config_of(&biased, &(llmperf_workload){.prompt = 5});
     llmperf_total a, b;
     llmperf_prefill_total(&c, 1, &a);
     llmperf_prefill_total(&d, 1, &b);
@@ -655,7 +656,7 @@ Test(ops, value_heads_of_another_width)
 {
     llmperf_model model = toy_model();
     model.layers[0].attention.value_dim = 3;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     cr_expect(one_op(&c, s, LLMPERF_OP_ATTN_QKV)->n == 8 + 4 + 6);
     const llmperf_op *op = one_op(&c, s, LLMPERF_OP_ATTN_CORE);
@@ -664,7 +665,7 @@ Test(ops, value_heads_of_another_width)
     cr_expect(op->kv_read_bytes == 2 * 6 * 2 * 5 * 2 && op->kv_write_bytes == 2 * 2 * 5 * 2);
     cr_expect(one_op(&c, s, LLMPERF_OP_ATTN_OUT)->k == 12);
     llmperf_workload w = {.prompt = 5, .unfused = true};
-    c = case_of(&model, &w);
+    c = config_of(&model, &w);
     op = one_op(&c, s, LLMPERF_OP_ATTN_VALUES);
     cr_expect(op->flop == 2 * 3 * 48 && op->input_bytes == 8 * (6 + 18) * 2);
     cr_expect(op->output_bytes == 8 * 3 * 2);
@@ -677,7 +678,7 @@ Test(ops, layer_shapes_come_in_order)
     model.layers[1] = model.layers[0];
     model.layers[1].count = 5;
     model.layers[1].attention.window = 2;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
     int count = llmperf_emit(&c, &s, 1, ops), cores = 0;
@@ -698,7 +699,7 @@ Test(ops, window_pairs_and_keys_by_brute_force)
     long checked = 0;
     for (int64_t window = 0; window <= 12; window++) {
         model.layers[0].attention.window = window;
-        llmperf_case c = case_of(&model, &(llmperf_workload){.prompt = 5});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
         for (int64_t query = 1; query <= 14; query++)
             for (int64_t past = 0; past <= 14; past++) {
                 int64_t pairs = 0, keys = 0;
@@ -792,7 +793,7 @@ static void compare_schedule(int64_t batch, int64_t fresh, int64_t cached, int64
                           .cached = cached,
                           .chunk = chunk,
                           .logits_all = logits_all};
-    llmperf_case c = case_of(&model, &w);
+    llmperf_config c = config_of(&model, &w);
     schedule got = {.fresh = fresh, .cached = cached, .logits_all = logits_all}, want = got;
     llmperf_prefill_steps(&c, batch, chunk, count_step, &got);
     simulate(&want, batch, chunk);
@@ -838,12 +839,12 @@ Test(ops, chunks_add_up_to_the_whole_prefill)
 {
     llmperf_model model = toy_model();
     llmperf_workload w = {.batch = 3, .prompt = 50, .chunk = 1000, .logits_all = true};
-    llmperf_case c = case_of(&model, &w);
+    llmperf_config c = config_of(&model, &w);
     llmperf_total whole;
     cr_expect(llmperf_prefill_total(&c, 3, &whole) == 1);
     for (int64_t chunk = 1; chunk <= 160; chunk++) {
         w.chunk = chunk;
-        c = case_of(&model, &w);
+        c = config_of(&model, &w);
         llmperf_total total;
         double steps = llmperf_prefill_total(&c, 3, &total);
         cr_expect(steps == ceil(150.0 / (double)chunk));
@@ -862,12 +863,12 @@ Test(ops, chunks_add_up_under_a_window)
     llmperf_model model = toy_model();
     model.layers[0].attention.window = 7;
     llmperf_workload w = {.batch = 2, .prompt = 40, .chunk = 1000, .logits_all = true};
-    llmperf_case c = case_of(&model, &w);
+    llmperf_config c = config_of(&model, &w);
     llmperf_total whole;
     llmperf_prefill_total(&c, 2, &whole);
     for (int64_t chunk = 1; chunk <= 80; chunk++) {
         w.chunk = chunk;
-        c = case_of(&model, &w);
+        c = config_of(&model, &w);
         llmperf_total total;
         llmperf_prefill_total(&c, 2, &total);
         cr_expect(total.flop == whole.flop, "chunk %d", (int)chunk);

@@ -6,13 +6,13 @@
 
 static llmperf_model model;
 static llmperf_hw hw;
-static llmperf_case c;
+static llmperf_config c;
 static llmperf_prediction p;
 
 static void predict_on(const llmperf_calib *calib, const llmperf_workload *w)
 {
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, &model, &hw, calib, w, &error);
+    llmperf_status status = llmperf_config_init(&c, &model, &hw, calib, w, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     status = llmperf_predict(&c, &p, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
@@ -182,17 +182,17 @@ Test(predict, ways_out_of_a_deployment_that_does_not_fit)
     predict(&(llmperf_workload){0});
     cr_expect(!p.memory.fits && p.memory.max_batch == 0);
     cr_expect(p.fitting_tp == 2 || p.fitting_tp == 4);
-    llmperf_case other;
+    llmperf_config other;
     llmperf_memory memory;
     for (int64_t tp = 1; tp <= p.fitting_tp; tp *= 2) {
         llmperf_workload w = {.tp = tp};
-        cr_assert(llmperf_case_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
+        cr_assert(llmperf_config_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
         llmperf_memory_of(&other, &memory);
         cr_expect(memory.fits == (tp == p.fitting_tp), "tp %d", (int)tp);
     }
     cr_assert(p.fitting_weight_dtype != LLMPERF_DTYPE_NONE);
     llmperf_workload w = {.weight_dtype = p.fitting_weight_dtype};
-    cr_assert(llmperf_case_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
+    cr_assert(llmperf_config_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
     llmperf_memory_of(&other, &memory);
     cr_expect(memory.fits);
     cr_expect(p.fitting_context == 0); /* the weights alone are too much */

@@ -224,11 +224,11 @@ Test(quant, never_heavier_than_the_parent)
 
 static llmperf_dtype dtype_on(const llmperf_model *model, const llmperf_hw *hw, llmperf_op_id id)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_status status =
-        llmperf_case_init(&c, model, hw, NULL, &(llmperf_workload){.batch = 1}, &error);
+        llmperf_config_init(&c, model, hw, NULL, &(llmperf_workload){.batch = 1}, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     llmperf_segment s = llmperf_decode_segment(&c, 1, 5);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -279,10 +279,10 @@ Test(quant, a_weight_dtype_replaces_the_scheme)
     llmperf_error error = {0};
     cr_assert(llmperf_model_quantise(&model, "fp8", &error) == LLMPERF_OK);
     llmperf_hw part = h100();
-    llmperf_case c;
-    cr_assert(llmperf_case_init(&c, &model, &part, NULL,
-                                &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4},
-                                &error) == LLMPERF_OK);
+    llmperf_config c;
+    cr_assert(llmperf_config_init(&c, &model, &part, NULL,
+                                  &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4},
+                                  &error) == LLMPERF_OK);
     cr_expect(c.layer[0].dtype[LLMPERF_WEIGHT_MLP] == LLMPERF_DTYPE_INT4 &&
               c.layer[0].gemm_dtype[LLMPERF_WEIGHT_MLP] == LLMPERF_DTYPE_BF16);
     cr_expect(is_near(llmperf_weight_bytes(&c), 1440 * 0.5 + 216 * 2, 1e-14));
@@ -303,10 +303,10 @@ Test(quant, compute_bound_batch_is_that_of_most_layers)
     model.layers[1] = model.layers[0];
     memset(model.layers[0].weights, 0, sizeof model.layers[0].weights);
     model.layers[0].count = 1;
-    llmperf_case c;
+    llmperf_config c;
     llmperf_crossings all;
-    cr_assert(llmperf_case_init(&c, &model, &part, NULL, &(llmperf_workload){.batch = 1}, &error) ==
-              LLMPERF_OK);
+    cr_assert(llmperf_config_init(&c, &model, &part, NULL, &(llmperf_workload){.batch = 1},
+                                  &error) == LLMPERF_OK);
     llmperf_crossings_of(&c, NULL, &all);
     int seen = 0;
     for (int i = 0; i < all.op_count; i++)

@@ -368,7 +368,7 @@ Test(run_workload, everything_at_once_fills_memory_or_the_engines_default)
     llmperf_run run = {.kind = LLMPERF_RUN_OFFLINE, .metric = LLMPERF_METRIC_OUTPUT_RATE};
     llmperf_error error = {0};
     llmperf_memory memory;
-    llmperf_case c;
+    llmperf_config c;
     model.layer_kind_count = 1;
     model.layers[0] =
         (llmperf_layer){.count = 32,
@@ -382,7 +382,7 @@ Test(run_workload, everything_at_once_fills_memory_or_the_engines_default)
     }
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 1e13;
-    cr_assert_eq(llmperf_case_init(&c, &model, &hw, NULL, &w, &error), LLMPERF_OK, "%s",
+    cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &w, &error), LLMPERF_OK, "%s",
                  error.text);
     llmperf_memory_of(&c, &memory);
     /* 32 layers x 2 x 1024 values x 2 bytes = 131,072 a token, 134 MB a sequence of 1024: of about

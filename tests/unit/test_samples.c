@@ -164,9 +164,9 @@ Test(samples, a_mixed_launch_equals_what_a_model_emits)
     cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_MIXED,
                                 LLMPERF_DTYPE_BF16, &entry, &error) == LLMPERF_OK);
     for (int window = 0; window <= 128; window += 128) {
-        llmperf_case c;
+        llmperf_config c;
         model.layers[0].attention.window = window;
-        cr_assert(llmperf_case_init(&c, &model, &hw, &calib, &(llmperf_workload){0}, &error) ==
+        cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &(llmperf_workload){0}, &error) ==
                   LLMPERF_OK);
         const llmperf_segment both[] = {{.sequences = 1, .query = 64, .past = 100},
                                         {.sequences = 5, .query = 1, .past = 300, .decode = true}};
@@ -201,7 +201,7 @@ Test(samples, attention_equals_what_a_model_emits)
     static llmperf_hw hw;
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_workload w = {.batch = 1};
-    llmperf_case c;
+    llmperf_config c;
     model = (llmperf_model){.name = "m",
                             .hidden = 512,
                             .vocab = 1000,
@@ -226,7 +226,7 @@ Test(samples, attention_equals_what_a_model_emits)
                                                         .window = x[3]},
                                           .mlp = {.ffn = 1024, .gated = true}};
         error = (llmperf_error){0};
-        cr_assert(llmperf_case_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK, "%s",
+        cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK, "%s",
                   error.text);
         llmperf_segment segment = {x[0], x[1], x[2], x[0]};
         int count = llmperf_emit(&c, &segment, 1, ops), at = 0;

@@ -7,17 +7,17 @@
 
 #include "random_case.h"
 
-static llmperf_case case_on(const llmperf_model *model, const llmperf_hw *hw,
-                            const llmperf_workload *workload)
+static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw,
+                                const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, hw, NULL, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, hw, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
 
-static llmperf_op op_of(const llmperf_case *c, llmperf_segment segment, llmperf_op_id id)
+static llmperf_op op_of(const llmperf_config *c, llmperf_segment segment, llmperf_op_id id)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     int count = llmperf_emit(c, &segment, 1, ops);
@@ -51,7 +51,7 @@ Test(seed, prefill_intensity_of_a_dense_layer_follows_h_and_bs)
 {
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     for (int64_t b = 1; b <= 64; b *= 2)
         for (int64_t s = 1; s <= 4096; s *= 4) {
             double m = (double)(b * s);
@@ -69,7 +69,7 @@ Test(seed, prefill_is_symmetric_in_batch_and_length)
                               LLMPERF_OP_MLP_DOWN};
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     for (int64_t b = 1; b <= 100; b += 7)
         for (int64_t s = 1; s <= 2000; s += 111)
             for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
@@ -84,7 +84,7 @@ Test(seed, decode_intensity_of_a_dense_layer_follows_h_and_b)
 {
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     double last = 0;
     for (int64_t b = 1; b <= 65536; b *= 2) {
         llmperf_op op = op_of(&c, llmperf_decode_segment(&c, b, 1000), LLMPERF_OP_ATTN_OUT);
@@ -105,7 +105,7 @@ Test(seed, dense_time_is_flat_until_the_crossing)
 {
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     double t[3];
     static const int64_t batches[] = {1, 64, 332};
     for (int i = 0; i < 3; i++) {
@@ -121,7 +121,7 @@ Test(seed, dense_time_is_flat_until_the_crossing)
 
 /* ---- attention ---- */
 
-static double attention_intensity(const llmperf_case *c, llmperf_segment segment)
+static double attention_intensity(const llmperf_config *c, llmperf_segment segment)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     int count = llmperf_emit(c, &segment, 1, ops);
@@ -143,7 +143,7 @@ Test(seed, attention_intensity_does_not_move_with_the_batch)
     for (int form = 0; form < 4; form++) {
         bool unfused = form & 1, decode = form & 2;
         model.layers[0].attention.kv_heads = form == 3 ? 8 : 32;
-        llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.unfused = unfused});
+        llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.unfused = unfused});
         double alone = attention_intensity(&c, decode ? llmperf_decode_segment(&c, 1, 777)
                                                       : prefill_of(1, 777));
         for (int64_t b = 2; b <= 4096; b *= 2) {
@@ -160,7 +160,7 @@ Test(seed, attention_time_grows_with_the_batch)
 {
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     llmperf_op one = op_of(&c, llmperf_decode_segment(&c, 1, 2000), LLMPERF_OP_ATTN_CORE);
     llmperf_op many = op_of(&c, llmperf_decode_segment(&c, 48, 2000), LLMPERF_OP_ATTN_CORE);
     cr_expect(is_near(llmperf_time_op(&many, &hw, NULL, NULL, NULL),
@@ -176,7 +176,7 @@ Test(seed, unfused_prefill_is_s_over_three_at_s_equal_d_and_tends_to_d)
 {
     llmperf_model model = plain_block(); /* d = 128 */
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.unfused = true});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.unfused = true});
     static const int ids[] = {LLMPERF_OP_ATTN_SCORES, LLMPERF_OP_ATTN_VALUES};
     for (int i = 0; i < 2; i++) {
         for (int64_t s = 1; s <= 1 << 20; s *= 2) {
@@ -199,7 +199,7 @@ Test(seed, fused_prefill_grows_as_the_prompt)
 {
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     for (int64_t s = 2; s <= 1 << 17; s *= 2)
         cr_expect(is_near(attention_intensity(&c, prefill_of(5, s)), ((double)s + 1) / 6, 1e-14));
 }
@@ -211,7 +211,7 @@ Test(seed, fused_decode_tends_to_heads_per_kv_head)
     llmperf_hw hw = a100();
     for (int64_t kv = 1; kv <= 32; kv *= 2) {
         model.layers[0].attention.kv_heads = kv;
-        llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+        llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
         double want = 32.0 / (double)kv;
         double got = attention_intensity(&c, llmperf_decode_segment(&c, 7, 100000));
         cr_expect(is_near(got, want, 2e-3), "n_kv %d: %g, about %g", (int)kv, got, want);
@@ -227,7 +227,7 @@ Test(seed, unfused_decode_is_about_one)
     llmperf_hw hw = a100();
     for (int64_t kv = 1; kv <= 32; kv *= 2) {
         model.layers[0].attention.kv_heads = kv;
-        llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.unfused = true});
+        llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.unfused = true});
         llmperf_segment s = llmperf_decode_segment(&c, 7, 100000);
         llmperf_op op = op_of(&c, s, LLMPERF_OP_ATTN_SCORES);
         cr_expect(is_near(intensity(&op), 128.0 / 129, 1e-3), "%g", intensity(&op));
@@ -243,7 +243,7 @@ Test(seed, a_plain_block_holds_three_and_nine_h_squared)
 {
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     llmperf_segment s = llmperf_decode_segment(&c, 1, 100);
     double h2 = 4096.0 * 4096.0 * 2; /* bytes */
     llmperf_op qkv = op_of(&c, s, LLMPERF_OP_ATTN_QKV), out = op_of(&c, s, LLMPERF_OP_ATTN_OUT);
@@ -268,7 +268,7 @@ Test(seed, batching_pays_in_decode_until_attention_takes_it)
     } rows[] = {{16, 28, 32}, {200000, 1, 1.2}};
     for (int i = 0; i < 2; i++) {
         llmperf_workload w = {.context = rows[i].context, .has_context = true};
-        llmperf_case c = case_on(&model, &hw, &w);
+        llmperf_config c = config_on(&model, &hw, &w);
         double gain = 32 * llmperf_tpot(&c, 1) / llmperf_tpot(&c, 32);
         cr_expect(gain > rows[i].least && gain <= rows[i].most, "context %d: %g times",
                   (int)rows[i].context, gain);
@@ -280,7 +280,8 @@ Test(seed, batching_does_not_pay_in_prefill)
 {
     llmperf_model model = plain_block();
     llmperf_hw hw = a100();
-    llmperf_case c = case_on(&model, &hw, &(llmperf_workload){.prompt = 2048, .chunk = 1 << 20});
+    llmperf_config c =
+        config_on(&model, &hw, &(llmperf_workload){.prompt = 2048, .chunk = 1 << 20});
     llmperf_total one, many;
     llmperf_prefill_total(&c, 1, &one);
     llmperf_prefill_total(&c, 16, &many);

@@ -7,11 +7,11 @@
 
 #include "random_case.h"
 
-static llmperf_case case_of(const llmperf_model *model, const llmperf_workload *workload)
+static llmperf_config config_of(const llmperf_model *model, const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, NULL, NULL, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, NULL, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -105,7 +105,8 @@ Test(ssm, operators_by_hand)
     for (int i = 0; i < SHAPE_COUNT; i++) {
         const shape *w = &SHAPES[i];
         llmperf_model model = ssm_toy(*w->ssm);
-        llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .query = 3, .tp = w->tp});
+        llmperf_config c =
+            config_of(&model, &(llmperf_workload){.batch = 2, .query = 3, .tp = w->tp});
         llmperf_op ops[LLMPERF_OPS_MAX];
         llmperf_segment s = llmperf_decode_segment(&c, 2, 1000);
         int count = llmperf_emit(&c, &s, 1, ops);
@@ -140,7 +141,7 @@ Test(ssm, operators_by_hand)
 Test(ssm, low_rank_steps_by_hand)
 {
     llmperf_model model = ssm_toy(MAMBA);
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 0);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -149,7 +150,7 @@ Test(ssm, low_rank_steps_by_hand)
     cr_expect(first->m == 2 && first->n == 8 && first->k == 16);
     cr_expect(first[1].id == LLMPERF_OP_SSM_DT && first[1].n == 16 && first[1].k == 2);
     model = ssm_toy(KDA);
-    c = case_of(&model, &(llmperf_workload){.batch = 2});
+    c = config_of(&model, &(llmperf_workload){.batch = 2});
     count = llmperf_emit(&c, &s, 1, ops);
     first = find_op(ops, count, LLMPERF_OP_SSM_DT);
     cr_expect(first && first->m == 2 && first->n == 8 && first->k == 2);
@@ -161,7 +162,7 @@ Test(ssm, the_state_is_constant)
     for (int i = 0; i < SHAPE_COUNT; i++) {
         const shape *w = &SHAPES[i];
         llmperf_model model = ssm_toy(*w->ssm);
-        llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 2, .tp = w->tp});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2, .tp = w->tp});
         double state = 3 * (w->state * 4 + w->conv * 3 * 2);
         cr_expect(llmperf_state_bytes(&c, 7) == 7 * state, "%d: %g", i, llmperf_state_bytes(&c, 7));
         if (w->tp == 1)
@@ -199,15 +200,15 @@ Test(ssm, state_of_a_known_model)
 /* Splitting heads that do not divide is refused. */
 Test(ssm, illegal_degrees)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
     llmperf_model model = ssm_toy(MAMBA2); /* 4 heads */
-    cr_expect(llmperf_case_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 8}, &error) ==
+    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 8}, &error) ==
               LLMPERF_E_USAGE);
     model = ssm_toy(MAMBA); /* a width of 16 */
-    cr_expect(llmperf_case_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 16}, &error) ==
+    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 16}, &error) ==
               LLMPERF_OK);
-    cr_expect(llmperf_case_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
+    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
               LLMPERF_E_USAGE);
 }
 
@@ -215,7 +216,7 @@ Test(ssm, illegal_degrees)
 Test(ssm, prefill_chunks_add_up)
 {
     llmperf_model model = ssm_toy(DELTA);
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     double flop = 0, state = 0;
     for (int64_t start = 0; start < 1000; start += 250) {

@@ -336,7 +336,7 @@ static void expect_quantity(uint64_t seed, const op_formulas *row, op_quantity q
 }
 
 /* The engine's operators of one step, in order: embedding, the layers of each shape, head. */
-static int expect_step(uint64_t seed, const llmperf_case *c, bool decode)
+static int expect_step(uint64_t seed, const llmperf_config *c, bool decode)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     static op_formulas rows[OP_FORMULAS_MAX];
@@ -378,11 +378,11 @@ Test(symbolic, every_formula_gives_what_the_engine_emits)
     static llmperf_model model;
     int done = 0, operators = 0;
     for (uint64_t seed = 1; done < CASES; seed++) {
-        llmperf_case c;
+        llmperf_config c;
         state = seed * 0x9e3779b97f4a7c15u;
         random_model(&model);
         llmperf_workload workload = random_workload();
-        llmperf_status status = llmperf_case_init(&c, &model, NULL, NULL, &workload, NULL);
+        llmperf_status status = llmperf_config_init(&c, &model, NULL, NULL, &workload, NULL);
         if (status == LLMPERF_E_USAGE) /* a tp that the heads do not allow */
             continue;
         cr_assert_eq(status, LLMPERF_OK, "seed %" PRIu64, seed);
@@ -444,8 +444,8 @@ Test(symbolic, reads_as_on_paper)
     static op_formulas rows[OP_FORMULAS_MAX];
     llmperf_model m = small_llama();
     llmperf_workload w = {.batch = 2, .prompt = 1024, .context = 1023, .has_context = true};
-    llmperf_case c;
-    cr_assert_eq(llmperf_case_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
+    llmperf_config c;
+    cr_assert_eq(llmperf_config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
     int count = symbolic_ops(&c, false, 0, rows);
     symbol_scope scope = {.c = &c, .layer = &m.layers[0]};
 
@@ -485,11 +485,11 @@ Test(symbolic, has_a_formula_for_every_operator)
     static llmperf_model model;
     bool seen[LLMPERF_OP_COUNT] = {false};
     for (uint64_t seed = 1; seed < 600; seed++) {
-        llmperf_case c;
+        llmperf_config c;
         state = seed * 0x9e3779b97f4a7c15u;
         random_model(&model);
         llmperf_workload workload = random_workload();
-        if (llmperf_case_init(&c, &model, NULL, NULL, &workload, NULL) != LLMPERF_OK)
+        if (llmperf_config_init(&c, &model, NULL, NULL, &workload, NULL) != LLMPERF_OK)
             continue;
         for (int decode = 0; decode < 2; decode++) {
             int count = symbolic_ops(&c, decode, 0, rows);
@@ -566,8 +566,8 @@ Test(symbolic, consequences_are_the_engines_at_16_bit)
                               .context = 900,
                               .has_context = true,
                               .unfused = unfused == 1};
-        llmperf_case c;
-        cr_assert_eq(llmperf_case_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
+        llmperf_config c;
+        cr_assert_eq(llmperf_config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
         for (int decode = 0; decode < 2; decode++) {
             llmperf_segment segment = {.sequences = 3, .query = 700, .logits = 3};
             if (decode)
@@ -607,8 +607,8 @@ Test(symbolic, weights_of_a_plain_block_are_three_to_nine)
         (llmperf_attention){.heads = 8, .kv_heads = 8, .head_dim = 32, .value_dim = 32};
     m.layers[0].mlp = (llmperf_mlp){.ffn = 1024};
     llmperf_workload w = {.batch = 1};
-    llmperf_case c;
-    cr_assert_eq(llmperf_case_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
+    llmperf_config c;
+    cr_assert_eq(llmperf_config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
     llmperf_segment segment = llmperf_decode_segment(&c, 1, 10);
     int count = llmperf_emit(&c, &segment, 1, ops);
     double qkv = 0, others = 0;
@@ -626,7 +626,7 @@ Test(symbolic, weights_of_a_plain_block_are_three_to_nine)
 
 /* ---- the writer ------------------------------------------------------------------------------ */
 
-static char *written(const char *format, const llmperf_case *c)
+static char *written(const char *format, const llmperf_config *c)
 {
     char *text = NULL;
     size_t size = 0;

@@ -7,11 +7,11 @@
 
 #include "random_case.h"
 
-static llmperf_case case_of(const llmperf_model *model, const llmperf_workload *workload)
+static llmperf_config config_of(const llmperf_model *model, const llmperf_workload *workload)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_case_init(&c, model, NULL, NULL, workload, &error);
+    llmperf_status status = llmperf_config_init(&c, model, NULL, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -34,7 +34,7 @@ static int64_t first_key(const llmperf_attention *a, int64_t position)
     return a->window > 0 && position + 1 > a->window ? position + 1 - a->window : 0;
 }
 
-static const llmperf_op *core_of(const llmperf_case *c, const llmperf_segment *s, llmperf_op *ops)
+static const llmperf_op *core_of(const llmperf_config *c, const llmperf_segment *s, llmperf_op *ops)
 {
     int count = llmperf_emit(c, s, 1, ops);
     const llmperf_op *op = find_op(ops, count, LLMPERF_OP_ATTN_CORE);
@@ -55,7 +55,7 @@ Test(windows, pairs_and_keys_by_visiting_every_position)
         bool chunked = rng_chance(&r, 0.5);
         a->chunk = chunked ? size : 0;
         a->window = chunked ? 0 : size;
-        llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
         llmperf_segment s = {.sequences = rng_int(&r, 1, 3),
                              .query = rng_log_int(&r, 1, 200),
                              .past = rng_chance(&r, 0.3) ? 0 : rng_log_int(&r, 1, 700),
@@ -82,7 +82,7 @@ Test(windows, chunks_by_hand)
     static const double seen[] = {1, 2, 3, 4, 1, 2, 3, 4, 1, 2};
     llmperf_model model = toy_model();
     model.layers[0].attention.chunk = 4;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     double sum = 0;
     for (int64_t p = 0; p < 10; p++) {
@@ -102,7 +102,7 @@ Test(windows, nothing_jumps_at_the_edge)
     llmperf_op ops[LLMPERF_OPS_MAX];
     for (int64_t window = 1; window < 40; window++) {
         model.layers[0].attention.window = window;
-        llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
         for (int64_t q = 1; q < 12; q++) {
             double flop = -1, read = -1;
             for (int64_t p = 0; p < 80; p++) {
@@ -137,7 +137,7 @@ Test(windows, as_long_as_the_context_is_full_attention)
         else
             limited.layers[0].attention.chunk = all;
         llmperf_workload w = {.batch = 1, .unfused = rng_chance(&r, 0.3)};
-        llmperf_case c = case_of(&model, &w), x = case_of(&limited, &w);
+        llmperf_config c = config_of(&model, &w), x = config_of(&limited, &w);
         int left = llmperf_emit(&c, &s, 1, a), right = llmperf_emit(&x, &s, 1, b);
         cr_assert(left == right && memcmp(a, b, sizeof *a * (size_t)left) == 0,
                   "p %" PRId64 " q %" PRId64 " all %" PRId64, s.past, s.query, all);
@@ -154,7 +154,7 @@ Test(windows, the_cache_fills_up)
     model.layers[0].count = 2;
     model.layers[0].attention.window = 100;
     model.layers[1].count = 1;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     cr_expect(llmperf_kv_bytes(&c, 1, 96) == 3 * 96 * 16);
     cr_expect(llmperf_kv_bytes(&c, 1, 97) == (2 * 100 + 112) * 16);
     cr_expect(llmperf_kv_bytes(&c, 5, 1600) == 5 * (2 * 100 + 1600) * 16);
@@ -162,7 +162,7 @@ Test(windows, the_cache_fills_up)
     cr_expect(llmperf_kv_bytes_per_token_long(&model, 2) == 16);
     model.layers[0].attention.window = 0;
     model.layers[0].attention.chunk = 100;
-    c = case_of(&model, &(llmperf_workload){.batch = 1});
+    c = config_of(&model, &(llmperf_workload){.batch = 1});
     cr_expect(llmperf_kv_bytes(&c, 5, 1600) == 5 * (2 * 100 + 1600) * 16);
     cr_expect(llmperf_kv_bytes_per_token_long(&model, 2) == 16);
 }
@@ -176,7 +176,7 @@ Test(windows, prefill_chunks_add_up)
         llmperf_model model = toy_model();
         llmperf_attention *a = &model.layers[0].attention;
         *(rng_chance(&r, 0.5) ? &a->chunk : &a->window) = rng_log_int(&r, 1, 100);
-        llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+        llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
         int64_t prompt = rng_log_int(&r, 1, 400), step = rng_int(&r, 1, prompt);
         llmperf_segment whole = {.sequences = 1, .query = prompt, .logits = 1};
         double all = core_of(&c, &whole, ops)->flop, sum = 0;
@@ -196,7 +196,7 @@ Test(windows, keys_wider_than_values)
 {
     llmperf_model model = toy_model();
     model.layers[0].attention.head_dim = 6;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 5);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -218,7 +218,7 @@ Test(windows, a_shared_cache_is_read_but_not_held)
     model.layer_kind_count = 2;
     model.layers[1] = model.layers[0];
     model.layers[1].attention.shares_kv = true;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 5);
     int count = llmperf_emit(&c, &s, 1, ops), cores = 0;
@@ -242,7 +242,7 @@ Test(windows, an_output_gate_widens_q)
 {
     llmperf_model model = toy_model();
     model.layers[0].attention.gate = true;
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 3, 5);
     int count = llmperf_emit(&c, &s, 1, ops);
@@ -254,7 +254,7 @@ Test(windows, an_output_gate_widens_q)
 
 /* ---- layers of one part ---- */
 
-static void expect_sequence(const llmperf_case *c, const llmperf_op_id *wanted, int wanted_count)
+static void expect_sequence(const llmperf_config *c, const llmperf_op_id *wanted, int wanted_count)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, 1, 5);
@@ -286,9 +286,9 @@ Test(windows, one_mixer_blocks)
         " \"tie_word_embeddings\": false}");
     /* 8 x 16 + 8 x 8 + 8; 2 x 8 x 12 + 8; outside 80 + 80 + 8 */
     cr_expect(llmperf_model_params(&model).total == 200 + 200 + 168);
-    llmperf_case c = case_of(&model, &(llmperf_workload){.batch = 1});
+    llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     expect_sequence(&c, alone, sizeof alone / sizeof *alone);
-    c = case_of(&model, &(llmperf_workload){.tp = 2});
+    c = config_of(&model, &(llmperf_workload){.tp = 2});
     expect_sequence(&c, split, sizeof split / sizeof *split);
     cr_expect(llmperf_kv_bytes_per_token(&model, 2) == 16, "one attention block");
 }

@@ -7,16 +7,16 @@
 static llmperf_error error;
 
 static llmperf_status try_case(const llmperf_model *model, const llmperf_hw *hw,
-                               const llmperf_workload *w, llmperf_case *ret_case)
+                               const llmperf_workload *w, llmperf_config *ret_case)
 {
     error = (llmperf_error){0};
-    return llmperf_case_init(ret_case, model, hw, NULL, w, &error);
+    return llmperf_config_init(ret_case, model, hw, NULL, w, &error);
 }
 
-static llmperf_case init(const llmperf_model *model, const llmperf_hw *hw,
-                         const llmperf_workload *w)
+static llmperf_config init(const llmperf_model *model, const llmperf_hw *hw,
+                           const llmperf_workload *w)
 {
-    llmperf_case c;
+    llmperf_config c;
     llmperf_status status = try_case(model, hw, w, &c);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
@@ -26,7 +26,7 @@ static llmperf_case init(const llmperf_model *model, const llmperf_hw *hw,
 static const char *refusal(const llmperf_model *model, const llmperf_hw *hw,
                            const llmperf_workload *w, llmperf_status want)
 {
-    static llmperf_case c;
+    static llmperf_config c;
     memset(&c, 0x5a, sizeof c);
     llmperf_status status = try_case(model, hw, w, &c);
     cr_expect(status == want && error.status == want, "status %d and %d, wanted %d: %s",
@@ -45,11 +45,11 @@ static bool has_note(const llmperf_notes *notes, const char *piece)
 
 /* ---- defaults ---- */
 
-Test(case, defaults)
+Test(config, defaults)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
-    llmperf_case c = init(&model, &hw, &(llmperf_workload){0});
+    llmperf_config c = init(&model, &hw, &(llmperf_workload){0});
     const llmperf_workload *w = &c.workload;
     cr_expect(w->batch == 1 && w->prompt == 1024 && w->generate == 256 && w->cached == 0);
     cr_expect(w->context == 1024 + 128 && w->has_context);
@@ -65,22 +65,22 @@ Test(case, defaults)
 }
 
 /* context = prompt + floor(generate / 2): 100 + 3 */
-Test(case, context_is_the_middle_of_the_generation)
+Test(config, context_is_the_middle_of_the_generation)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = init(&model, NULL, &(llmperf_workload){.prompt = 100, .generate = 7});
+    llmperf_config c = init(&model, NULL, &(llmperf_workload){.prompt = 100, .generate = 7});
     cr_expect(c.workload.context == 103);
     c = init(&model, NULL, &(llmperf_workload){.context = 0, .has_context = true});
     cr_expect(c.workload.context == 0);
 }
 
 /* The cache follows the activations, never the weights, unless the checkpoint says so. */
-Test(case, formats_follow_the_file)
+Test(config, formats_follow_the_file)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = h100();
     uniform_weights(&model, LLMPERF_DTYPE_FP16);
-    llmperf_case c = init(&model, &hw, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4});
+    llmperf_config c = init(&model, &hw, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4});
     cr_expect(c.workload.act_dtype == LLMPERF_DTYPE_FP16);
     cr_expect(c.workload.kv_dtype == LLMPERF_DTYPE_FP16);
     c = init(&model, &hw, &(llmperf_workload){.act_dtype = LLMPERF_DTYPE_FP8});
@@ -96,7 +96,7 @@ Test(case, formats_follow_the_file)
 
 /* A cast (fp32, bf16, fp16) that widens takes embedding and head along, as loading a checkpoint in that
  * format does; a quantised format leaves them. Norms and routers stay as they are. */
-Test(case, a_cast_takes_the_head_along_and_quantising_leaves_it)
+Test(config, a_cast_takes_the_head_along_and_quantising_leaves_it)
 {
     llmperf_model model = toy_model(); /* a bf16 file */
     const struct {
@@ -106,7 +106,7 @@ Test(case, a_cast_takes_the_head_along_and_quantising_leaves_it)
                 {LLMPERF_DTYPE_BF16, 2, 2}, {LLMPERF_DTYPE_FP8, 1, 2},
                 {LLMPERF_DTYPE_INT8, 1, 2}, {LLMPERF_DTYPE_INT4, 0.5, 2}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        llmperf_case c = init(&model, NULL, &(llmperf_workload){.weight_dtype = want[i].asked});
+        llmperf_config c = init(&model, NULL, &(llmperf_workload){.weight_dtype = want[i].asked});
         const char *name = llmperf_dtype_name(want[i].asked);
         cr_expect(c.layer[0].bytes_per[LLMPERF_WEIGHT_MLP] == want[i].dense, "%s", name);
         cr_expect(c.outside.bytes_per[LLMPERF_WEIGHT_HEAD] == want[i].head, "%s", name);
@@ -115,7 +115,7 @@ Test(case, a_cast_takes_the_head_along_and_quantising_leaves_it)
     }
 }
 
-Test(case, ranges_are_checked_all_at_once)
+Test(config, ranges_are_checked_all_at_once)
 {
     llmperf_model model = toy_model();
     llmperf_workload w = {.batch = -1, .prompt = -2, .generate = -3, .chunk = -4, .query = 70000};
@@ -128,7 +128,7 @@ Test(case, ranges_are_checked_all_at_once)
     cr_expect(error.faults >= 5);
 }
 
-Test(case, each_limit_is_named)
+Test(config, each_limit_is_named)
 {
     llmperf_model model = toy_model();
     static const struct {
@@ -159,7 +159,7 @@ Test(case, each_limit_is_named)
 }
 
 /* A number that is no number of anything would print as null everywhere. */
-Test(case, infinite_amounts_are_refused)
+Test(config, infinite_amounts_are_refused)
 {
     llmperf_model model = toy_model();
     static const llmperf_workload rows[] = {
@@ -172,7 +172,7 @@ Test(case, infinite_amounts_are_refused)
 }
 
 /* n = 4, n_kv = 2: n % tp = 0 and (n_kv % tp = 0 or tp % n_kv = 0): 1, 2, 4. */
-Test(case, illegal_tp_lists_the_legal_ones)
+Test(config, illegal_tp_lists_the_legal_ones)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
@@ -188,7 +188,7 @@ Test(case, illegal_tp_lists_the_legal_ones)
     init(&model, &hw, &(llmperf_workload){.tp = 4});
 }
 
-Test(case, every_layer_shape_must_divide)
+Test(config, every_layer_shape_must_divide)
 {
     llmperf_model model = toy_model();
     model.layer_kind_count = 2;
@@ -198,7 +198,7 @@ Test(case, every_layer_shape_must_divide)
     cr_expect(strstr(text, "; 1 is allowed") != NULL, "%s", text);
 }
 
-Test(case, tp_beyond_the_domain_goes_over_nodes_or_pcie)
+Test(config, tp_beyond_the_domain_goes_over_nodes_or_pcie)
 {
     llmperf_model model = llama_like("wide", 2, 4096, 64, 64, 64, 8192, 1000);
     llmperf_hw hw = toy_hw(); /* a domain of 8 */
@@ -217,7 +217,7 @@ Test(case, tp_beyond_the_domain_goes_over_nodes_or_pcie)
     init(&model, &hw, &(llmperf_workload){.tp = 1});
 }
 
-Test(case, no_usable_peak_is_unsupported)
+Test(config, no_usable_peak_is_unsupported)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
@@ -230,7 +230,7 @@ Test(case, no_usable_peak_is_unsupported)
     cr_expect(strstr(text, "fp16, int8") != NULL, "%s", text);
 }
 
-Test(case, broken_models_and_parts_are_refused)
+Test(config, broken_models_and_parts_are_refused)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
@@ -248,11 +248,11 @@ Test(case, broken_models_and_parts_are_refused)
 
 static llmperf_dtype computed(const llmperf_model *model, const llmperf_hw *hw, llmperf_workload w)
 {
-    llmperf_case c = init(model, hw, &w);
-    return llmperf_case_compute_dtype(&c);
+    llmperf_config c = init(model, hw, &w);
+    return llmperf_config_compute_dtype(&c);
 }
 
-Test(case, compute_dtype_by_part)
+Test(config, compute_dtype_by_part)
 {
     llmperf_model model = toy_model();
     llmperf_hw h = h100(), a = a100();
@@ -268,26 +268,26 @@ Test(case, compute_dtype_by_part)
     cr_expect(computed(&model, &h, weights_only) == LLMPERF_DTYPE_BF16);
 }
 
-Test(case, volta_computes_bf16_in_fp32_and_says_so)
+Test(config, volta_computes_bf16_in_fp32_and_says_so)
 {
     llmperf_model model = toy_model();
     llmperf_hw v = v100();
-    llmperf_case c = init(&model, &v, &(llmperf_workload){0});
-    cr_expect(llmperf_case_compute_dtype(&c) == LLMPERF_DTYPE_FP32);
+    llmperf_config c = init(&model, &v, &(llmperf_workload){0});
+    cr_expect(llmperf_config_compute_dtype(&c) == LLMPERF_DTYPE_FP32);
     cr_expect(has_note(&c.notes, "compute in fp32") && has_note(&c.notes, "fp16"), "%s",
               c.notes.count ? c.notes.text[0] : "no note");
     llmperf_workload fp16 = {.weight_dtype = LLMPERF_DTYPE_FP16, .act_dtype = LLMPERF_DTYPE_FP16};
     uniform_weights(&model, LLMPERF_DTYPE_FP16);
     c = init(&model, &v, &fp16);
-    cr_expect(llmperf_case_compute_dtype(&c) == LLMPERF_DTYPE_FP16);
+    cr_expect(llmperf_config_compute_dtype(&c) == LLMPERF_DTYPE_FP16);
     cr_expect(!has_note(&c.notes, "compute in"));
 }
 
-Test(case, mixed_operands_are_noted)
+Test(config, mixed_operands_are_noted)
 {
     llmperf_model model = toy_model();
     llmperf_hw h = h100();
-    llmperf_case c = init(&model, &h, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4});
+    llmperf_config c = init(&model, &h, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4});
     cr_expect(has_note(&c.notes, "dense layers compute in bf16 (int4 with bf16)"));
     c = init(&model, &h, &(llmperf_workload){.kv_dtype = LLMPERF_DTYPE_FP8});
     cr_expect(has_note(&c.notes, "attention compute in bf16 (fp8 with bf16)"));
@@ -295,11 +295,11 @@ Test(case, mixed_operands_are_noted)
     cr_expect(c.notes.count == 0);
 }
 
-Test(case, replicated_heads_and_long_contexts_are_noted)
+Test(config, replicated_heads_and_long_contexts_are_noted)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
-    llmperf_case c = init(&model, &hw, &(llmperf_workload){.tp = 4});
+    llmperf_config c = init(&model, &hw, &(llmperf_workload){.tp = 4});
     cr_expect(has_note(&c.notes, "tp 4 exceeds the 2 KV heads: each is held by 2 devices"));
     model.max_context = 2048;
     c = init(&model, &hw, &(llmperf_workload){.prompt = 1024, .generate = 1024});
@@ -311,10 +311,10 @@ Test(case, replicated_heads_and_long_contexts_are_noted)
 }
 
 /* Counting needs no part. */
-Test(case, without_hardware)
+Test(config, without_hardware)
 {
     llmperf_model model = toy_model();
-    llmperf_case c = init(&model, NULL, &(llmperf_workload){.tp = 2, .prompt = 5});
+    llmperf_config c = init(&model, NULL, &(llmperf_workload){.tp = 2, .prompt = 5});
     llmperf_total total;
     cr_expect(llmperf_prefill_total(&c, 2, &total) == 1);
     cr_expect(total.flop > 0 && total.time_s == 0);
@@ -325,11 +325,11 @@ Test(case, without_hardware)
 }
 
 /* A case is its fields alone: two of the same inputs are the same bytes. */
-Test(case, is_repeatable)
+Test(config, is_repeatable)
 {
     llmperf_model model = toy_model();
     llmperf_hw hw = toy_hw();
-    static llmperf_case a, b;
+    static llmperf_config a, b;
     llmperf_workload w = {.tp = 2};
     cr_assert(try_case(&model, &hw, &w, &a) == LLMPERF_OK);
     cr_assert(try_case(&model, &hw, &w, &b) == LLMPERF_OK);

@@ -205,7 +205,7 @@ static llmperf_status choose(const llmperf_hw *hw, const char *what, llmperf_dty
     return LLMPERF_OK;
 }
 
-static void note_widened(llmperf_case *c, const char *what, llmperf_dtype a, llmperf_dtype b,
+static void note_widened(llmperf_config *c, const char *what, llmperf_dtype a, llmperf_dtype b,
                          llmperf_dtype chosen)
 {
     if (chosen == a && chosen == b)
@@ -244,7 +244,7 @@ static llmperf_dtype main_weight_dtype(const llmperf_model *model)
     return (llmperf_dtype)model->weight_dtype[class];
 }
 
-llmperf_dtype llmperf_case_compute_dtype(const llmperf_case *c)
+llmperf_dtype llmperf_config_compute_dtype(const llmperf_config *c)
 {
     llmperf_weight_class class = main_class(c->model);
     for (int i = c->model->layer_kind_count - 1; i >= 0; i--)
@@ -275,7 +275,7 @@ static bool is_replaced(llmperf_dtype asked, int weight_class, double bits)
 /* Format and arithmetic of each class of weights, of one layer shape or outside the layers. */
 static llmperf_status resolve_weights(const llmperf_hw *hw, const llmperf_model *model,
                                       const llmperf_layer *layer, llmperf_dtype asked,
-                                      llmperf_dtype act, llmperf_case_weights *ret_weights,
+                                      llmperf_dtype act, llmperf_config_weights *ret_weights,
                                       llmperf_error *error)
 {
     llmperf_status status = LLMPERF_OK;
@@ -301,11 +301,11 @@ static llmperf_status resolve_weights(const llmperf_hw *hw, const llmperf_model 
     return status;
 }
 
-llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *model,
-                                 const llmperf_hw *hw, const llmperf_calib *calib,
-                                 const llmperf_workload *workload, llmperf_error *error)
+llmperf_status llmperf_config_init(llmperf_config *ret_config, const llmperf_model *model,
+                                   const llmperf_hw *hw, const llmperf_calib *calib,
+                                   const llmperf_workload *workload, llmperf_error *error)
 {
-    llmperf_case c = {.model = model, .hw = hw, .calib = calib, .workload = *workload};
+    llmperf_config c = {.model = model, .hw = hw, .calib = calib, .workload = *workload};
     llmperf_workload *w = &c.workload;
     llmperf_status status = llmperf_model_check(model, error);
     if (status == LLMPERF_OK && hw)
@@ -338,7 +338,7 @@ llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *mo
         return status;
     c.vector_dtype = (uint8_t)vector_dtype_of(hw);
     if (hw) {
-        llmperf_dtype computed = llmperf_case_compute_dtype(&c);
+        llmperf_dtype computed = llmperf_config_compute_dtype(&c);
         if (!asked && model->scheme[0])
             llmperf_note(&c.notes, "weights are quantised (%s); dense layers compute in %s",
                          model->scheme, llmperf_dtype_name(computed));
@@ -362,6 +362,6 @@ llmperf_status llmperf_case_init(llmperf_case *ret_case, const llmperf_model *mo
     if (model->max_context > 0 && reach > model->max_context)
         llmperf_note(&c.notes, "%lld tokens exceed the %lld that %s was trained for",
                      (long long)reach, (long long)model->max_context, model->name);
-    *ret_case = c;
+    *ret_config = c;
     return LLMPERF_OK;
 }
