@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "llmperf/report.h"
-#include "spec_read.h"
+#include "read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

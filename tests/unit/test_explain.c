@@ -9,7 +9,9 @@
 #include <stdlib.h>
 
 #include "formula.h"
-#include "internal.h"
+#include "config.h"
+#include "doc.h"
+#include "emit.h"
 #include "random_case.h"
 
 /* Everything large. */

@@ -14,7 +14,7 @@
 
 #include "gguf.h"
 #include "llmperf/llmperf.h"
-#include "spec_read.h"
+#include "read.h"
 
 /* ---- a writer of headers --------------------------------------------------------------------- */
 

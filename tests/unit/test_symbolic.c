@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "formula.h"
-#include "internal.h"
+#include "config.h"
+#include "doc.h"
+#include "emit.h"
 #include "llmperf/report.h"
 
 /* ---- grammar --------------------------------------------------------------------------------- */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of fits: looking an operator's entry up (find.c). */
+#ifndef LLMPERF_OP_FITS_H
+#define LLMPERF_OP_FITS_H
+
+#include "llmperf/calib.h"
+
+/* The entry of a kind that leaves every term out. Static storage. */
+const llmperf_calib_entry *ideal_entry(llmperf_op_kind kind);
+
+/* The entry for a product with one row, or LLMPERF_CALIB_NO_ENTRY. */
+uint8_t gemv_of(const llmperf_calib *calib, const llmperf_op *op);
+
+/* entry[index], or the ideal one of the kind. */
+const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t index,
+                                    llmperf_op_kind kind);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Self-attention of one layer: MHA, GQA and MQA, fused or as the seed's batched products; windows,
+ * chunks, an output gate, a shared cache. docs/model.md, "Attention", derives every formula.
+ */
+#include <math.h>
+
+#include "emit.h"
+
+/* What one device holds of a layer's attention. */
+typedef struct shard {
+    double heads, kv_heads;
+    double d_k, d_v;
+} shard;
+
+static shard shard_of(const llmperf_attention *a, int64_t tp)
+{
+    return (shard){
+        .heads = (double)ceil_div(a->heads, tp),
+        .kv_heads = (double)kv_heads_per_device(a->kv_heads, tp),
+        .d_k = (double)a->head_dim,
+        .d_v = (double)a->value_dim,
+    };
+}
+
+/* Query i (0-based) sees min(W, past + i + 1) keys. */
+double causal_pairs(double query, double past, double window)
+{
+    double full = query * past + query * (query + 1) / 2;
+    if (window <= 0 || past + query <= window)
+        return full;
+    if (past + 1 >= window)
+        return query * window;
+    double growing = window - past; /* queries that still see all before them */
+    return growing * past + growing * (growing + 1) / 2 + (query - growing) * window;
+}
+
+double keys_read(double query, double past, double window)
+{
+    double all = past + query;
+    double seen = window + query - 1;
+    return window > 0 && seen < all ? seen : all;
+}
+
+/* Position i sees (i mod chunk) + 1 keys: pairs of the positions below `end`. */
+static double chunked_pairs_below(double end, double chunk)
+{
+    double whole = floor(end / chunk), rest = end - whole * chunk;
+    return whole * chunk * (chunk + 1) / 2 + rest * (rest + 1) / 2;
+}
+
+static double pairs_of(const llmperf_layer *layer, double query, double past)
+{
+    const llmperf_attention *a = &layer->attention;
+    if (a->chunk > 0)
+        return chunked_pairs_below(past + query, (double)a->chunk) -
+               chunked_pairs_below(past, (double)a->chunk);
+    double limit = index_limit(layer);
+    return causal_pairs(query, past, limit > 0 ? limit : (double)a->window);
+}
+
+static double keys_of(const llmperf_layer *layer, double query, double past)
+{
+    const llmperf_attention *a = &layer->attention;
+    double limit = index_limit(layer);
+    if (a->chunk > 0) /* from the start of the chunk that the first query is in */
+        return past + query - (double)a->chunk * floor(past / (double)a->chunk);
+    if (limit > 0) /* each query picks its own keys */
+        return fmin(past + query, query * limit);
+    return keys_read(query, past, (double)a->window);
+}
+
+llmperf_regime segment_regime(const llmperf_segment *s)
+{
+    if (s->query == 1)
+        return LLMPERF_REGIME_DECODE;
+    return s->past == 0 ? LLMPERF_REGIME_PREFILL : LLMPERF_REGIME_EXTEND;
+}
+
+llmperf_op *emit_attention_op(emitter *e, llmperf_op_id id, double repeat, const llmperf_segment *s)
+{
+    llmperf_op *op = emit_op(e, id, LLMPERF_KIND_ATTENTION, LLMPERF_GROUP_ATTENTION, repeat);
+    op->regime = (uint8_t)segment_regime(s);
+    op->dtype = e->c->attention_dtype;
+    op->sequences = (double)s->sequences;
+    op->query_tokens = (double)s->query;
+    op->past_tokens = (double)s->past;
+    return op;
+}
+
+void sum_bytes(llmperf_op *op)
+{
+    op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes + op->kv_read_bytes +
+                op->kv_write_bytes;
+}
+
+static llmperf_op *emit_core(emitter *e, llmperf_op_id id, const llmperf_layer *layer,
+                             const llmperf_segment *s, const shard *sh)
+{
+    llmperf_op *op = emit_attention_op(e, id, (double)layer->count, s);
+    op->heads = sh->heads;
+    op->kv_heads = sh->kv_heads;
+    op->head_dim = sh->d_k;
+    op->value_dim = sh->d_v;
+    return op;
+}
+
+/* K and V of the new tokens go into the cache, unless an earlier layer's is read. */
+static double written(const llmperf_layer *layer, double bytes)
+{
+    return layer->attention.shares_kv ? 0 : bytes;
+}
+
+/* Adds the flop and bytes of a segment's fused core: scores stay on chip; K and V are read once per
+ * KV head. */
+static void count_fused(const emitter *e, const llmperf_layer *layer, const llmperf_segment *s,
+                        const shard *sh, llmperf_op *op)
+{
+    double b = (double)s->sequences, q = (double)s->query, past = (double)s->past;
+    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per;
+    double width = sh->d_k + sh->d_v;
+
+    op->flop += 2 * sh->heads * width * b * pairs_of(layer, q, past);
+    op->input_bytes += b * q * sh->heads * sh->d_k * a;
+    op->output_bytes += b * q * sh->heads * sh->d_v * a;
+    op->kv_read_bytes += b * keys_of(layer, q, past) * sh->kv_heads * width * c;
+    op->kv_write_bytes += written(layer, b * q * sh->kv_heads * width * c);
+}
+
+static void emit_fused(emitter *e, const llmperf_layer *layer, const llmperf_segment *s)
+{
+    shard sh = shard_of(&layer->attention, e->c->workload.tp);
+    llmperf_op *op = emit_core(e, LLMPERF_OP_ATTN_CORE, layer, s, &sh);
+    count_fused(e, layer, s, &sh, op);
+    sum_bytes(op);
+}
+
+/* Sequences with one query each, as decode has them. */
+static bool is_lone(const llmperf_segment *s)
+{
+    return segment_regime(s) == LLMPERF_REGIME_DECODE;
+}
+
+/* The prompt that decoding sequences share a launch with: the last; -1 = there are not both. */
+static int prompt_beside_lone_ones(const emitter *e)
+{
+    int prompt = -1;
+    bool any_lone = false;
+    for (int i = 0; i < e->segment_count; i++) {
+        if (is_lone(&e->segments[i]))
+            any_lone = true;
+        else if (!e->segments[i].decode) /* verification is no prompt */
+            prompt = i;
+    }
+    return any_lone ? prompt : -1;
+}
+
+/* Keys that the last query of a segment sees. */
+static double last_keys(const llmperf_layer *layer, const llmperf_segment *s)
+{
+    return pairs_of(layer, 1, (double)(s->past + s->query - 1));
+}
+
+/*
+ * One launch for a prompt and all the lone queries of the step, where the calibration times such
+ * launches; false where it does not, and the parts are launches of their own.
+ */
+static bool emit_mixed(emitter *e, const llmperf_layer *layer, int prompt)
+{
+    shard sh = shard_of(&layer->attention, e->c->workload.tp);
+    llmperf_op lone = {0};
+    llmperf_op *op = emit_core(e, LLMPERF_OP_ATTN_CORE, layer, &e->segments[prompt], &sh);
+    op->regime = LLMPERF_REGIME_MIXED;
+    op->longest_keys = last_keys(layer, &e->segments[prompt]);
+    for (int i = 0; i < e->segment_count; i++) {
+        const llmperf_segment *s = &e->segments[i];
+        if (!is_lone(s))
+            continue;
+        count_fused(e, layer, s, &sh, &lone);
+        op->lone_sequences += (double)s->sequences;
+        op->lone_past += (double)s->sequences * (double)s->past;
+        op->longest_keys = fmax(op->longest_keys, last_keys(layer, s));
+    }
+    op->lone_past /= op->lone_sequences;
+    count_fused(e, layer, &e->segments[prompt], &sh, op);
+    op->flop += op->lone_flop = lone.flop;
+    op->kv_read_bytes += op->lone_kv_read_bytes = lone.kv_read_bytes;
+    op->input_bytes += lone.input_bytes;
+    op->output_bytes += lone.output_bytes;
+    op->kv_write_bytes += lone.kv_write_bytes;
+    sum_bytes(op);
+    if (llmperf_calib_find(e->c->calib, op, LLMPERF_REGIME_MIXED) != LLMPERF_CALIB_NO_ENTRY)
+        return true;
+    e->count--;
+    return false;
+}
+
+/* The seed's form: QK^T and the weighted values as batched products with the whole score matrix
+ * in memory (no causal saving), K and V expanded to the query heads. */
+static void emit_unfused(emitter *e, const llmperf_layer *layer, const llmperf_segment *s)
+{
+    shard sh = shard_of(&layer->attention, e->c->workload.tp);
+    double b = (double)s->sequences, q = (double)s->query;
+    double keys = keys_of(layer, q, (double)s->past);
+    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per;
+    double scores = b * sh.heads * q * keys;
+
+    llmperf_op *op = emit_core(e, LLMPERF_OP_ATTN_SCORES, layer, s, &sh);
+    op->flop = 2 * sh.d_k * scores;
+    op->input_bytes = b * sh.heads * (q * sh.d_k + keys * sh.d_k) * a;
+    op->output_bytes = scores * a;
+    op->kv_write_bytes = written(layer, b * q * sh.kv_heads * (sh.d_k + sh.d_v) * c);
+    sum_bytes(op);
+
+    /* maximum, difference, exponential, sum, quotient: 5 per score */
+    op = emit_elementwise(e, LLMPERF_OP_ATTN_SOFTMAX, 5 * scores, scores, scores, 0,
+                          (double)layer->count);
+    op->group = LLMPERF_GROUP_ATTENTION;
+
+    op = emit_core(e, LLMPERF_OP_ATTN_VALUES, layer, s, &sh);
+    op->flop = 2 * sh.d_v * scores;
+    op->input_bytes = b * sh.heads * (q * keys + keys * sh.d_v) * a;
+    op->output_bytes = b * sh.heads * q * sh.d_v * a;
+    sum_bytes(op);
+}
+
+static void emit_cores(emitter *e, const llmperf_layer *layer)
+{
+    bool unfused = e->c->workload.unfused;
+    /* sparse attention picks keys for each query: kernels of its own */
+    int prompt = unfused || layer->index.top_k > 0 || e->segment_count < 2 || !e->c->calib
+                     ? -1
+                     : prompt_beside_lone_ones(e);
+    bool mixed = prompt >= 0 && emit_mixed(e, layer, prompt);
+    for (int i = 0; i < e->segment_count; i++) {
+        const llmperf_segment *s = &e->segments[i];
+        if (unfused)
+            emit_unfused(e, layer, s);
+        else if (!mixed || (i != prompt && !is_lone(s)))
+            emit_fused(e, layer, s);
+    }
+}
+
+static void emit_attention(emitter *e, const llmperf_layer *layer)
+{
+    const llmperf_attention *at = &layer->attention;
+    const llmperf_workload *w = &e->c->workload;
+    shard sh = shard_of(at, w->tp);
+    double h = (double)e->c->model->hidden;
+    double repeat = (double)layer->count, t = e->tokens;
+    double q_width = sh.heads * sh.d_k;
+    double k_width = at->shares_kv ? 0 : sh.kv_heads * sh.d_k;
+    double v_width = at->shares_kv ? 0 : sh.kv_heads * sh.d_v;
+    double gate_width = at->gate ? sh.heads * sh.d_v : 0;
+
+    if (w->split_qkv || at->shares_kv) {
+        emit_gemm(e, LLMPERF_OP_ATTN_Q, LLMPERF_WEIGHT_ATTENTION, t, q_width + gate_width, h,
+                  repeat);
+        if (!at->shares_kv) {
+            emit_gemm(e, LLMPERF_OP_ATTN_K, LLMPERF_WEIGHT_ATTENTION, t, k_width, h, repeat);
+            emit_gemm(e, LLMPERF_OP_ATTN_V, LLMPERF_WEIGHT_ATTENTION, t, v_width, h, repeat);
+        }
+    } else {
+        emit_gemm(e, LLMPERF_OP_ATTN_QKV, LLMPERF_WEIGHT_ATTENTION, t,
+                  q_width + gate_width + k_width + v_width, h, repeat);
+    }
+    if (layer->index.top_k > 0)
+        emit_index(e, layer, h);
+    if (at->qk_norm != LLMPERF_QK_NORM_NONE) {
+        /* norm of q and k: 4 flop a value, as RMSNorm */
+        double values = t * (q_width + k_width);
+        double weights = at->qk_norm == LLMPERF_QK_NORM_HEAD ? 2 * sh.d_k : q_width + k_width;
+        emit_elementwise(e, LLMPERF_OP_NORM, 4 * values, values, values, weights, repeat);
+    }
+    if (at->rope) {
+        /* two products and a sum per value of q and k */
+        double values = t * (q_width + k_width);
+        emit_elementwise(e, LLMPERF_OP_ROPE, 3 * values, values, values, 0, repeat);
+    }
+    emit_cores(e, layer);
+    if (at->gate) { /* sigmoid (3 flop) and a product */
+        double values = t * gate_width;
+        emit_elementwise(e, LLMPERF_OP_ATTN_GATE, 4 * values, 2 * values, values, 0, repeat);
+    }
+    emit_gemm(e, LLMPERF_OP_ATTN_OUT, LLMPERF_WEIGHT_ATTENTION, t, h, sh.heads * sh.d_v, repeat);
+}
+
+static void count_attention(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                            weight_count *sum)
+{
+    const llmperf_attention *a = &layer->attention;
+    int64_t heads = ceil_div(a->heads, tp);
+    int64_t kv_heads = a->shares_kv ? 0 : kv_heads_per_device(a->kv_heads, tp);
+    int64_t q_width = heads * a->head_dim, out_width = heads * a->value_dim;
+    int64_t k_width = kv_heads * a->head_dim, v_width = kv_heads * a->value_dim;
+    int64_t gate_width = a->gate ? out_width : 0;
+    int64_t linear = model->hidden * (q_width + gate_width + k_width + v_width + out_width);
+    int64_t other = 0;
+    if (a->qkv_bias)
+        other += q_width + k_width + v_width;
+    if (a->out_bias)
+        other += model->hidden;
+    if (a->sinks)
+        other += heads;
+    if (a->qk_norm == LLMPERF_QK_NORM_HEAD)
+        other += 2 * a->head_dim;
+    else if (a->qk_norm != LLMPERF_QK_NORM_NONE)
+        other += q_width + k_width;
+    sum->by_class[LLMPERF_WEIGHT_ATTENTION] += layer->count * linear;
+    sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * other;
+    if (layer->index.top_k > 0)
+        count_index(model, layer, model->hidden, sum);
+}
+
+static double attention_kv_values(const llmperf_layer *layer, int64_t tp, double tokens)
+{
+    const llmperf_attention *a = &layer->attention;
+    double most = (double)(a->chunk > 0 ? a->chunk : a->window);
+    double kept = most > 0 && tokens > most ? most : tokens;
+    if (a->shares_kv)
+        return 0;
+    return kept * (double)kv_heads_per_device(a->kv_heads, tp) *
+           (double)(a->head_dim + a->value_dim);
+}
+
+static bool attention_present(const llmperf_layer *layer)
+{
+    return layer->attention.heads > 0;
+}
+
+const layer_kind LAYER_ATTENTION = {
+    .name = "attention",
+    .emit = emit_attention,
+    .count_weights = count_attention,
+    .kv_values = attention_kv_values,
+    .index_values = index_values,
+    .present = attention_present,
+    .mixes = true,
+};

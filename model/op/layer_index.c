@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The indexer of sparse attention: scores every cached token with small 8-bit keys, so that
+ * attention itself reads only the top_k best. docs/model.md, "Sparse attention".
+ */
+#include "emit.h"
+
+double index_limit(const llmperf_layer *layer)
+{
+    return (double)layer->index.top_k;
+}
+
+void emit_index(emitter *e, const llmperf_layer *layer, double q_input)
+{
+    const llmperf_index *ix = &layer->index;
+    if (ix->shared || ix->heads == 0)
+        return;
+    double h = (double)e->c->model->hidden, repeat = (double)layer->count, t = e->tokens;
+    double heads = (double)ix->heads, dim = (double)ix->dim, a = e->c->act_bytes_per;
+    emit_gemm(e, LLMPERF_OP_INDEX_Q, LLMPERF_WEIGHT_ATTENTION, t, heads * dim, q_input, repeat);
+    /* key and the per-head weights of the scores */
+    emit_gemm(e, LLMPERF_OP_INDEX_K, LLMPERF_WEIGHT_ATTENTION, t, dim + heads, h, repeat);
+    for (int i = 0; i < e->segment_count; i++) {
+        const llmperf_segment *s = &e->segments[i];
+        double b = (double)s->sequences, q = (double)s->query, past = (double)s->past;
+        llmperf_op *op = emit_attention_op(e, LLMPERF_OP_INDEX_CORE, repeat, s);
+        op->dtype = e->c->index_dtype;
+        op->heads = heads;
+        op->kv_heads = 1;
+        op->head_dim = dim;
+        op->flop = 2 * heads * dim * b * causal_pairs(q, past, 0);
+        op->input_bytes = b * q * heads * dim * a;
+        op->output_bytes = b * q * (double)ix->top_k * 4; /* chosen positions, 32 bit */
+        op->kv_read_bytes = b * (past + q) * dim;
+        op->kv_write_bytes = b * q * dim;
+        sum_bytes(op);
+    }
+}
+
+void count_index(const llmperf_model *model, const llmperf_layer *layer, int64_t q_input,
+                 weight_count *sum)
+{
+    const llmperf_index *ix = &layer->index;
+    if (ix->shared || ix->heads == 0)
+        return;
+    int64_t linear = q_input * ix->heads * ix->dim + model->hidden * (ix->dim + ix->heads);
+    sum->by_class[LLMPERF_WEIGHT_ATTENTION] += layer->count * linear;
+    sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * 2 * ix->dim; /* layer norm of the key */
+}
+
+/* Like the cache of MLA, one copy on every device. */
+double index_values(const llmperf_layer *layer, int64_t tp, double tokens)
+{
+    (void)tp;
+    return layer->index.shared || layer->index.top_k == 0 ? 0 : tokens * (double)layer->index.dim;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Multi-head latent attention. The cache holds one latent per token; decode multiplies the
+ * up-projections into q and the result (absorbed form) and reads the latent once for all heads;
+ * prefill expands K and V of every attended token. docs/model.md, "MLA".
+ */
+#include <math.h>
+
+#include "emit.h"
+
+static double latent(const llmperf_mla *m)
+{
+    return (double)(m->kv_rank + m->rope_dim);
+}
+
+/* Tokens that one sequence's queries read: all, or the indexer's choice. */
+static double keys_of(const llmperf_layer *layer, double query, double past)
+{
+    double limit = index_limit(layer);
+    return limit > 0 ? fmin(past + query, query * limit) : past + query;
+}
+
+static double pairs_of(const llmperf_layer *layer, double query, double past)
+{
+    return causal_pairs(query, past, index_limit(layer));
+}
+
+/* A product with one small matrix per head: m, n, k of one head, the rest of all heads. */
+static void emit_per_head(emitter *e, llmperf_op_id id, double heads, double m, double n, double k,
+                          double repeat)
+{
+    llmperf_op *op = emit_gemm(e, id, LLMPERF_WEIGHT_ATTENTION, m, n, k, repeat);
+    op->flop *= heads;
+    op->weight_bytes *= heads;
+    op->input_bytes *= heads;
+    op->output_bytes *= heads;
+    op->bytes *= heads;
+}
+
+static void emit_absorbed(emitter *e, const llmperf_layer *layer, const llmperf_segment *s,
+                          double heads)
+{
+    const llmperf_mla *m = &layer->mla;
+    double b = (double)s->sequences, q = (double)s->query, past = (double)s->past;
+    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per, repeat = (double)layer->count;
+    double rank = (double)m->kv_rank;
+    emit_per_head(e, LLMPERF_OP_ATTN_K_ABSORB, heads, b * q, rank, (double)m->nope_dim, repeat);
+    llmperf_op *op = emit_attention_op(e, LLMPERF_OP_ATTN_CORE, repeat, s);
+    op->heads = heads;
+    op->kv_heads = 1;
+    op->head_dim = latent(m);
+    op->value_dim = rank;
+    op->flop = 2 * heads * (latent(m) + rank) * b * pairs_of(layer, q, past);
+    op->input_bytes = b * q * heads * latent(m) * a;
+    op->output_bytes = b * q * heads * rank * a;
+    op->kv_read_bytes = b * keys_of(layer, q, past) * latent(m) * c; /* K and V are one latent */
+    op->kv_write_bytes = b * q * latent(m) * c;
+    sum_bytes(op);
+    emit_per_head(e, LLMPERF_OP_ATTN_V_ABSORB, heads, b * q, (double)m->value_dim, rank, repeat);
+}
+
+static void emit_expanded(emitter *e, const llmperf_layer *layer, const llmperf_segment *s,
+                          double heads)
+{
+    const llmperf_mla *m = &layer->mla;
+    double b = (double)s->sequences, q = (double)s->query, past = (double)s->past;
+    double a = e->c->act_bytes_per, c = e->c->kv_bytes_per, repeat = (double)layer->count;
+    double d_k = (double)(m->nope_dim + m->rope_dim), d_v = (double)m->value_dim;
+    /* cached latents are expanded again for each chunk that attends to them */
+    emit_gemm(e, LLMPERF_OP_ATTN_KV_B, LLMPERF_WEIGHT_ATTENTION, b * (past + q),
+              heads * (double)(m->nope_dim + m->value_dim), (double)m->kv_rank, repeat);
+    llmperf_op *op = emit_attention_op(e, LLMPERF_OP_ATTN_CORE, repeat, s);
+    op->heads = heads;
+    op->kv_heads = heads;
+    op->head_dim = d_k;
+    op->value_dim = d_v;
+    op->flop = 2 * heads * (d_k + d_v) * b * pairs_of(layer, q, past);
+    op->input_bytes = b * q * heads * d_k * a;
+    op->output_bytes = b * q * heads * d_v * a;
+    op->kv_read_bytes = b * keys_of(layer, q, past) * heads * (d_k + d_v) * a;
+    op->kv_write_bytes = b * q * latent(m) * c;
+    sum_bytes(op);
+}
+
+static void emit_mla(emitter *e, const llmperf_layer *layer)
+{
+    const llmperf_mla *m = &layer->mla;
+    double heads = (double)ceil_div(m->heads, e->c->workload.tp);
+    double h = (double)e->c->model->hidden, repeat = (double)layer->count, t = e->tokens;
+    double q_width = heads * (double)(m->nope_dim + m->rope_dim);
+    double rank = (double)m->q_rank;
+
+    if (m->q_rank > 0) { /* the down-projections are replicated on every device */
+        emit_gemm(e, LLMPERF_OP_ATTN_Q_A, LLMPERF_WEIGHT_ATTENTION, t, rank, h, repeat);
+        emit_norm(e, LLMPERF_OP_NORM, t, rank, repeat);
+        emit_gemm(e, LLMPERF_OP_ATTN_Q_B, LLMPERF_WEIGHT_ATTENTION, t, q_width, rank, repeat);
+    } else {
+        emit_gemm(e, LLMPERF_OP_ATTN_Q, LLMPERF_WEIGHT_ATTENTION, t, q_width, h, repeat);
+    }
+    emit_gemm(e, LLMPERF_OP_ATTN_KV_A, LLMPERF_WEIGHT_ATTENTION, t, latent(m), h, repeat);
+    emit_norm(e, LLMPERF_OP_NORM, t, (double)m->kv_rank, repeat);
+    if (layer->index.top_k > 0)
+        emit_index(e, layer, m->q_rank > 0 ? rank : h);
+    double rotated = t * (heads + 1) * (double)m->rope_dim;
+    if (rotated > 0)
+        emit_elementwise(e, LLMPERF_OP_ROPE, 3 * rotated, rotated, rotated, 0, repeat);
+    for (int i = 0; i < e->segment_count; i++) {
+        if (e->segments[i].decode)
+            emit_absorbed(e, layer, &e->segments[i], heads);
+        else
+            emit_expanded(e, layer, &e->segments[i], heads);
+    }
+    double out_width = heads * (double)m->value_dim;
+    if (m->gate)
+        emit_gemm(e, LLMPERF_OP_ATTN_GATE, LLMPERF_WEIGHT_ATTENTION, t, out_width, h, repeat);
+    emit_gemm(e, LLMPERF_OP_ATTN_OUT, LLMPERF_WEIGHT_ATTENTION, t, h, out_width, repeat);
+}
+
+static void count_mla(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                      weight_count *sum)
+{
+    const llmperf_mla *m = &layer->mla;
+    int64_t heads = ceil_div(m->heads, tp), h = model->hidden;
+    int64_t q_width = heads * (m->nope_dim + m->rope_dim), out_width = heads * m->value_dim;
+    int64_t linear = m->q_rank > 0 ? h * m->q_rank + m->q_rank * q_width : h * q_width;
+    linear += h * (m->kv_rank + m->rope_dim);
+    linear += m->kv_rank * heads * (m->nope_dim + m->value_dim);
+    linear += out_width * h * (m->gate ? 2 : 1);
+    sum->by_class[LLMPERF_WEIGHT_ATTENTION] += layer->count * linear;
+    sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * (m->q_rank + m->kv_rank);
+    if (layer->index.top_k > 0)
+        count_index(model, layer, m->q_rank > 0 ? m->q_rank : h, sum);
+}
+
+/* One latent per token whatever the degree: MLA's cache is not sharded. */
+static double mla_kv_values(const llmperf_layer *layer, int64_t tp, double tokens)
+{
+    (void)tp;
+    return tokens * latent(&layer->mla);
+}
+
+static bool mla_present(const llmperf_layer *layer)
+{
+    return layer->mla.heads > 0;
+}
+
+const layer_kind LAYER_MLA = {
+    .name = "mla",
+    .emit = emit_mla,
+    .count_weights = count_mla,
+    .kv_values = mla_kv_values,
+    .index_values = index_values,
+    .present = mla_present,
+    .mixes = true,
+};

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mixture of experts: router, the experts that the step's tokens touch, shared experts.
+ * docs/model.md, "MoE".
+ */
+#include <math.h>
+
+#include "emit.h"
+
+/*
+ * Expected distinct experts of T tokens that pick K of E each: E (1 - (1 - K/E)^T) when routing is
+ * uniform. With skew s expert i is picked with probability q_i = min(1, c i^-s), c chosen so that
+ * they sum to K; then the sum of 1 - (1 - q_i)^T.
+ */
+double llmperf_distinct_experts(const llmperf_moe *moe, double tokens, double skew)
+{
+    double experts = (double)moe->experts, active = (double)moe->active;
+    if (tokens <= 0)
+        return 0;
+    if (moe->active >= moe->experts)
+        return experts;
+    if (skew <= 0)
+        return tokens == 1 ? active : -experts * expm1(tokens * log1p(-active / experts));
+    /* the first `capped` experts are always picked, c shares the rest of K among the others */
+    int64_t capped = moe->active;
+    double tail = 0, distinct = 0;
+    for (int64_t i = moe->experts; i > capped; i--)
+        tail += pow((double)i, -skew);
+    for (; capped > 0; capped--) {
+        double next = pow((double)capped, -skew);
+        if ((double)(moe->active - capped + 1) * next > tail + next)
+            break;
+        tail += next;
+    }
+    double c = (double)(moe->active - capped) / tail;
+    for (int64_t i = moe->experts; i > capped; i--)
+        distinct -= expm1(tokens * log1p(-fmin(1, c * pow((double)i, -skew))));
+    return distinct + (double)capped;
+}
+
+/* A grouped GEMM: m rows per active expert; flop and bytes of all of them. */
+static void emit_grouped(emitter *e, llmperf_op_id id, double rows, double distinct, double n,
+                         double k, double repeat)
+{
+    llmperf_op *op =
+        emit_gemm(e, id, LLMPERF_WEIGHT_EXPERTS, distinct > 0 ? rows / distinct : 0, n, k, repeat);
+    double a = e->c->act_bytes_per;
+    op->flop = 2 * rows * n * k;
+    op->weight_bytes *= distinct;
+    op->input_bytes = rows * k * a;
+    op->output_bytes = rows * n * a;
+    op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes;
+}
+
+static void emit_shared(emitter *e, const llmperf_layer *layer)
+{
+    const llmperf_moe *m = &layer->moe;
+    double h = (double)e->c->model->hidden, t = e->tokens, repeat = (double)layer->count;
+    double f = (double)ceil_div(m->shared_ffn, e->c->workload.tp);
+    if (m->gated) {
+        emit_gemm(e, LLMPERF_OP_MOE_SHARED_GATE_UP, LLMPERF_WEIGHT_SHARED, t, 2 * f, h, repeat);
+        emit_elementwise(e, LLMPERF_OP_MOE_SHARED_ACT, 5 * t * f, 2 * t * f, t * f, 0, repeat);
+    } else {
+        emit_gemm(e, LLMPERF_OP_MOE_SHARED_UP, LLMPERF_WEIGHT_SHARED, t, f, h, repeat);
+        emit_elementwise(e, LLMPERF_OP_MOE_SHARED_ACT, 4 * t * f, t * f, t * f, 0, repeat);
+    }
+    emit_gemm(e, LLMPERF_OP_MOE_SHARED_DOWN, LLMPERF_WEIGHT_SHARED, t, h, f, repeat);
+}
+
+static void emit_moe(emitter *e, const llmperf_layer *layer)
+{
+    const llmperf_moe *m = &layer->moe;
+    double h = (double)e->c->model->hidden, t = e->tokens, repeat = (double)layer->count;
+    double f = (double)ceil_div(m->ffn, e->c->workload.tp);
+    double width = m->latent > 0 ? (double)m->latent : h;
+    double rows = t * (double)m->active;
+    double distinct = llmperf_distinct_experts(m, t, e->c->workload.moe_skew);
+
+    llmperf_op *router = emit_gemm(e, LLMPERF_OP_MOE_ROUTER, LLMPERF_WEIGHT_ROUTER, t,
+                                   (double)m->experts, h, repeat);
+    router->group = LLMPERF_GROUP_OTHER;
+    if (m->latent > 0)
+        emit_gemm(e, LLMPERF_OP_MOE_LATENT_DOWN, LLMPERF_WEIGHT_SHARED, t, width, h, repeat);
+    if (m->gated) {
+        emit_grouped(e, LLMPERF_OP_MOE_GATE_UP, rows, distinct, 2 * f, width, repeat);
+        emit_elementwise(e, LLMPERF_OP_MOE_ACT, 5 * rows * f, 2 * rows * f, rows * f, 0, repeat);
+    } else {
+        emit_grouped(e, LLMPERF_OP_MOE_UP, rows, distinct, f, width, repeat);
+        emit_elementwise(e, LLMPERF_OP_MOE_ACT, 4 * rows * f, rows * f, rows * f, 0, repeat);
+    }
+    emit_grouped(e, LLMPERF_OP_MOE_DOWN, rows, distinct, width, f, repeat);
+    if (m->latent > 0)
+        emit_gemm(e, LLMPERF_OP_MOE_LATENT_UP, LLMPERF_WEIGHT_SHARED, t, h, width, repeat);
+    if (m->shared_ffn > 0)
+        emit_shared(e, layer);
+}
+
+static void count_moe(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                      weight_count *sum)
+{
+    const llmperf_moe *m = &layer->moe;
+    int64_t h = model->hidden, width = m->latent > 0 ? m->latent : h;
+    int64_t f = ceil_div(m->ffn, tp), shared = ceil_div(m->shared_ffn, tp);
+    int64_t up = m->gated ? 2 : 1;
+    sum->by_class[LLMPERF_WEIGHT_EXPERTS] += layer->count * m->experts * width * f * (up + 1);
+    sum->by_class[LLMPERF_WEIGHT_SHARED] +=
+        layer->count *
+        (h * shared * (up + 1) + (m->latent > 0 ? 2 * h * width : 0) + (m->shared_gate ? h : 0));
+    sum->by_class[LLMPERF_WEIGHT_ROUTER] += layer->count * h * m->experts;
+    int64_t other = m->router_bias ? m->experts : 0;
+    if (m->expert_bias)
+        other += m->experts * (up * f + width);
+    sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * other;
+}
+
+static bool moe_present(const llmperf_layer *layer)
+{
+    return layer->moe.experts > 0;
+}
+
+const layer_kind LAYER_MOE = {
+    .name = "moe",
+    .emit = emit_moe,
+    .count_weights = count_moe,
+    .present = moe_present,
+};

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * State-space and linear-attention mixers: Mamba, Mamba-2, gated delta net, Kimi delta attention,
+ * lightning attention. A constant state per sequence, read and written once a step.
+ * docs/model.md, "State-space and linear attention".
+ */
+#include "emit.h"
+
+enum { STATE_BYTES = 4, CONV_BYTES = 2 }; /* states are kept in fp32, convolution tails in 16 bit */
+
+/* Widths on one of tp devices. */
+typedef struct widths {
+    int64_t inner; /* heads x head_dim: values */
+    int64_t keys;  /* groups x state: one of B and C, or of q and k */
+    int64_t heads;
+    int64_t in;    /* columns of the input projection */
+    int64_t conv;  /* channels of the convolution */
+    int64_t state; /* values of the recurrent state */
+    int64_t steps; /* step sizes, decays and betas that the scan reads for each token */
+    double flop_per_state_value;
+} widths;
+
+static widths widths_of(const llmperf_ssm *s, int64_t tp)
+{
+    widths w = {.heads = ceil_div(s->heads, tp)};
+    int64_t groups = kv_heads_per_device(s->groups, tp);
+    /* Mamba's single "head" is a width: it is split like one */
+    w.inner =
+        s->kind == LLMPERF_SSM_MAMBA ? ceil_div(s->heads * s->head_dim, tp) : w.heads * s->head_dim;
+    w.keys = groups * s->state;
+    w.flop_per_state_value = 5; /* decay, outer product and sum, product with C and sum */
+    switch (s->kind) {
+    case LLMPERF_SSM_MAMBA:
+        w.in = 2 * w.inner;
+        w.conv = w.inner;
+        w.state = w.inner * s->state;
+        w.steps = w.inner; /* one step size per channel */
+        break;
+    case LLMPERF_SSM_MAMBA2:
+        w.in = 2 * w.inner + 2 * w.keys + w.heads;
+        w.conv = w.inner + 2 * w.keys;
+        w.state = w.inner * s->state;
+        w.steps = w.heads;
+        break;
+    case LLMPERF_SSM_DELTA: /* q, k, v, gate; beta and decay per value head */
+        w.in = 2 * w.keys + 2 * w.inner + 2 * w.heads;
+        w.conv = 2 * w.keys + w.inner;
+        w.state = w.inner * s->state;
+        w.steps = 2 * w.heads;
+        w.flop_per_state_value = 7; /* the delta rule also reads the state at k */
+        break;
+    case LLMPERF_SSM_KDA: /* q, k, v, full-rank gate; beta per head; decay through a low rank */
+        w.in = 2 * w.keys + 2 * w.inner + w.heads + s->head_dim;
+        w.conv = 2 * w.keys + w.inner;
+        w.state = w.inner * s->state;
+        w.steps = w.inner + w.heads; /* a decay per channel, a beta per head */
+        w.flop_per_state_value = 7;
+        break;
+    default: /* lightning: q, k, v, gate */
+        w.in = 2 * w.keys + 2 * w.inner;
+        w.conv = 0;
+        w.state = w.inner * s->state;
+    }
+    if (s->conv == 0)
+        w.conv = 0;
+    return w;
+}
+
+static double conv_tail(const llmperf_ssm *s, const widths *w)
+{
+    return w->conv > 0 ? (double)(w->conv * (s->conv - 1)) : 0;
+}
+
+static void emit_scan(emitter *e, const llmperf_layer *layer, const llmperf_segment *seg,
+                      const widths *w)
+{
+    double b = (double)seg->sequences, t = b * (double)seg->query;
+    double a = e->c->act_bytes_per;
+    llmperf_op *op = emit_op(e, LLMPERF_OP_SSM_SCAN, LLMPERF_KIND_SCAN, LLMPERF_GROUP_ATTENTION,
+                             (double)layer->count);
+    op->regime = (uint8_t)segment_regime(seg);
+    op->dtype = e->c->vector_dtype;
+    op->sequences = b;
+    op->query_tokens = (double)seg->query;
+    op->past_tokens = (double)seg->past;
+    op->heads = (double)w->heads;
+    op->flop = w->flop_per_state_value * t * (double)w->state;
+    op->input_bytes = t * (double)(w->inner + 2 * w->keys + w->steps) * a;
+    op->output_bytes = t * (double)w->inner * a;
+    op->kv_read_bytes = b * (double)w->state * STATE_BYTES;
+    op->kv_write_bytes = op->kv_read_bytes;
+    sum_bytes(op);
+}
+
+static void emit_ssm(emitter *e, const llmperf_layer *layer)
+{
+    const llmperf_ssm *s = &layer->ssm;
+    widths w = widths_of(s, e->c->workload.tp);
+    double h = (double)e->c->model->hidden, repeat = (double)layer->count, t = e->tokens;
+    double inner = (double)w.inner;
+    emit_gemm(e, LLMPERF_OP_SSM_IN, LLMPERF_WEIGHT_SSM, t, (double)w.in, h, repeat);
+    if (w.conv > 0) { /* a product and a sum per tap, then the activation (4) */
+        double values = t * (double)w.conv;
+        llmperf_op *op =
+            emit_elementwise(e, LLMPERF_OP_SSM_CONV, values * (2 * (double)s->conv + 4), values,
+                             values, (double)(w.conv * s->conv), repeat);
+        op->kv_read_bytes = e->sequences * conv_tail(s, &w) * CONV_BYTES;
+        op->kv_write_bytes = op->kv_read_bytes;
+        sum_bytes(op);
+    }
+    if (s->kind == LLMPERF_SSM_MAMBA) { /* B, C and the low-rank step, then the step itself */
+        emit_gemm(e, LLMPERF_OP_SSM_DT, LLMPERF_WEIGHT_SSM, t, (double)(s->dt_rank + 2 * s->state),
+                  inner, repeat);
+        emit_gemm(e, LLMPERF_OP_SSM_DT, LLMPERF_WEIGHT_SSM, t, inner, (double)s->dt_rank, repeat);
+    } else if (s->kind == LLMPERF_SSM_KDA) {
+        emit_gemm(e, LLMPERF_OP_SSM_DT, LLMPERF_WEIGHT_SSM, t, inner, (double)s->head_dim, repeat);
+    }
+    for (int i = 0; i < e->segment_count; i++)
+        emit_scan(e, layer, &e->segments[i], &w);
+    /* gate: activation, product, and the norm of the result where there is one */
+    emit_elementwise(e, LLMPERF_OP_SSM_GATE, 8 * t * inner, 2 * t * inner, t * inner, inner,
+                     repeat);
+    emit_gemm(e, LLMPERF_OP_SSM_OUT, LLMPERF_WEIGHT_SSM, t, h, inner, repeat);
+}
+
+static void count_ssm(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
+                      weight_count *sum)
+{
+    const llmperf_ssm *s = &layer->ssm;
+    widths w = widths_of(s, tp);
+    int64_t h = model->hidden;
+    int64_t linear = h * w.in + w.inner * h;
+    int64_t other = w.conv * (s->conv + (s->conv_bias ? 1 : 0));
+    if (s->proj_bias)
+        other += w.in + h;
+    switch (s->kind) {
+    case LLMPERF_SSM_MAMBA:
+        linear += w.inner * (s->dt_rank + 2 * s->state) + s->dt_rank * w.inner;
+        /* step bias, A and D */
+        other += w.inner + w.inner * s->state + w.inner;
+        if (s->bc_norm)
+            other += s->dt_rank + 2 * s->state;
+        break;
+    case LLMPERF_SSM_MAMBA2:
+        other += 3 * w.heads + w.inner; /* A, D, step bias; norm */
+        break;
+    case LLMPERF_SSM_DELTA:
+        other += 2 * w.heads + s->head_dim; /* A, step bias; norm of one head */
+        break;
+    case LLMPERF_SSM_KDA:
+        linear += s->head_dim * w.inner;
+        other += w.heads + w.inner + s->head_dim; /* A, step bias, norm */
+        break;
+    default:
+        other += w.inner; /* norm */
+    }
+    sum->by_class[LLMPERF_WEIGHT_SSM] += layer->count * linear;
+    sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * other;
+}
+
+static double ssm_state_bytes(const llmperf_layer *layer, int64_t tp)
+{
+    widths w = widths_of(&layer->ssm, tp);
+    return (double)w.state * STATE_BYTES + conv_tail(&layer->ssm, &w) * CONV_BYTES;
+}
+
+static bool ssm_present(const llmperf_layer *layer)
+{
+    return layer->ssm.kind != LLMPERF_SSM_NONE;
+}
+
+const layer_kind LAYER_SSM = {
+    .name = "ssm",
+    .emit = emit_ssm,
+    .count_weights = count_ssm,
+    .state_bytes = ssm_state_bytes,
+    .present = ssm_present,
+    .mixes = true,
+};
