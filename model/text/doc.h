@@ -102,31 +102,4 @@ llmperf_status doc_refuse_unknown(const doc *document, const doc_node *map,
  * what a node is, for messages; long texts are cut, control bytes escaped. Returns buffer. */
 const char *doc_describe(const doc_node *node, char *buffer, size_t size);
 
-/*
- * Between doc.c and doc_json.c only: the tree under construction. A function that returns a status
- * says LLMPERF_OK = go on, anything else = stop and hand the status up.
- */
-typedef struct doc_builder doc_builder;
-
-typedef struct doc_place {
-    int line, column;
-} doc_place;
-
-/* Memory that lives as long as the document; NULL when there is none. */
-char *doc_build_text(doc_builder *builder, size_t size);
-
-/* A scalar (a key when the open map waits for one), or the start of a map or sequence; `text` comes
- * from doc_build_text() or is static. */
-llmperf_status doc_build_scalar(doc_builder *builder, doc_place at, const char *text, bool quoted);
-llmperf_status doc_build_open(doc_builder *builder, doc_kind kind, doc_place at);
-llmperf_status doc_build_close(doc_builder *builder);
-
-/* Notes one fault; all of them are reported in file order at the end. LLMPERF_E_SPEC. */
-llmperf_status doc_build_fail(doc_builder *builder, doc_place at, const char *format, ...)
-    LLMPERF_PRINTF(3, 4);
-
-/* Parses valid UTF-8 without NUL bytes. `explain`: messages say why the text is read as JSON, as
- * the file's name does not tell. */
-llmperf_status doc_json_parse(doc_builder *builder, const char *text, size_t size, bool explain);
-
 #endif

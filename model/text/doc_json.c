@@ -4,10 +4,10 @@
  * place is the first character that cannot be right (a wrong word: its first letter; a wrong
  * escape: its backslash).
  */
-#include "doc.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "doc_build.h"
 
 typedef struct json_reader {
     doc_builder *builder;
