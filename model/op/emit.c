@@ -92,3 +92,9 @@ void emit_collective(emitter *e, llmperf_op_id id, llmperf_collective collective
     op->devices = e->c->workload.tp;
     op->link_bytes = llmperf_collective_share(collective, devices) * bytes;
 }
+
+void sum_bytes(llmperf_op *op)
+{
+    op->bytes = op->weight_bytes + op->input_bytes + op->output_bytes + op->kv_read_bytes +
+                op->kv_write_bytes;
+}

@@ -63,6 +63,9 @@ void emit_residual(emitter *e, double repeat);
 void emit_collective(emitter *e, llmperf_op_id id, llmperf_collective collective, double bytes,
                      double repeat);
 
+/* op->bytes of its parts, once they are all set. */
+void sum_bytes(llmperf_op *op);
+
 /* KV heads that one device holds: replicated once tp exceeds them. */
 static inline int64_t kv_heads_per_device(int64_t kv_heads, int64_t tp)
 {
@@ -83,7 +86,7 @@ void count_outside(const llmperf_model *model, int64_t tp, weight_count *ret_sum
 void count_layer(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
                  weight_count *ret_sum);
 
-/* ---- shared by attention and MLA (layer_index.c, layer_attention.c) ------------------------------- */
+/* ---- shared by attention, MLA and the indexer (attend.c, layer_index.c) ---------------------------- */
 
 llmperf_regime segment_regime(const llmperf_segment *s);
 /* Causal (query, key) pairs of one sequence; window 0 = none. */
@@ -92,7 +95,6 @@ double causal_pairs(double query, double past, double window);
 double keys_read(double query, double past, double window);
 llmperf_op *emit_attention_op(emitter *e, llmperf_op_id id, double repeat,
                               const llmperf_segment *s);
-void sum_bytes(llmperf_op *op);
 /* The indexer's operators: projections, then a pass over every cached key per segment. q_input is
  * what its queries are projected from (the query latent, or hidden). */
 void emit_index(emitter *e, const llmperf_layer *layer, double q_input);
