@@ -13,8 +13,6 @@
 
 enum { POINTS = 3000, FOLDS = 10, FEW = 8, CLASS_LEAST = 100, REPEATS_MOST = 1000 };
 
-static const double COLD = 1.5;          /* of the L2: operands of this size are not kept */
-static const double IMMATERIAL = 0.1;    /* of the time: moving the bytes at all */
 static const double TOO_FAST = 0.95;     /* of the roofline: faster is not this operator */
 static const double COMMON_CI = 0.05;    /* an interval of this share halves the weight */
 static const double SPLIT_GAIN = 0.95;   /* of the error: worth a fit of its own */
@@ -240,38 +238,6 @@ static uint64_t family_of(const llmperf_sample *s)
         hash = fit_hash(hash, batch, sizeof batch);
     }
     return hash ^ hash >> 31;
-}
-
-/* ---- cold or not ---------------------------------------------------------------------------------------- */
-
-/* Bytes that must stay in a cache for a repeated launch to run faster than a first one. */
-static double reused_bytes(const llmperf_sample *s)
-{
-    switch (s->op.kind) {
-    case LLMPERF_KIND_GEMM:
-        return s->op.weight_bytes * s->copies;
-    case LLMPERF_KIND_ATTENTION:
-        return s->op.kv_read_bytes + s->op.kv_write_bytes;
-    case LLMPERF_KIND_COLLECTIVE:
-        return INFINITY;
-    default:
-        return s->op.bytes * s->copies;
-    }
-}
-
-bool llmperf_sample_is_cold(const llmperf_sample *s, const llmperf_hw *hw)
-{
-    if (s->place == LLMPERF_PLACE_WARM || (s->flags & LLMPERF_SAMPLE_CACHED))
-        return false;
-    /* what a prompt's attention reads was written just before, by every engine alike */
-    if (s->op.kind == LLMPERF_KIND_ATTENTION && s->op.regime != LLMPERF_REGIME_DECODE)
-        return true;
-    if (s->place == LLMPERF_PLACE_COLD || hw->l2_bytes <= 0 ||
-        reused_bytes(s) > COLD * hw->l2_bytes)
-        return true;
-    /* small, but so small that reading it takes no time either way: what tells t0 */
-    return (s->op.kind != LLMPERF_KIND_GEMM || s->kind == LLMPERF_SAMPLE_MOE) &&
-           s->op.bytes / hw->mem_bytes_per_s < IMMATERIAL * s->time_s;
 }
 
 static bool is_disturbed(const llmperf_sample *s)

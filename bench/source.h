@@ -3,8 +3,8 @@
  * Bytes of a result file, streaming: a file, its .gz form where zlib was there at build, or memory;
  * taken byte by byte or line by line, with the position for messages.
  */
-#ifndef LLMPERF_CALIB_SOURCE_H
-#define LLMPERF_CALIB_SOURCE_H
+#ifndef LLMPERF_BENCH_SOURCE_H
+#define LLMPERF_BENCH_SOURCE_H
 
 #include "llmperf/base.h"
 

@@ -244,6 +244,41 @@ llmperf_op llmperf_op_slowed(const llmperf_op *op, double factor)
     return slowed;
 }
 
+/* ---- cold or not ---------------------------------------------------------------------------------------- */
+
+static const double COLD = 1.5;       /* of the L2: operands of this size are not kept */
+static const double IMMATERIAL = 0.1; /* of the time: moving the bytes at all */
+
+/* Bytes that must stay in a cache for a repeated launch to run faster than a first one. */
+static double reused_bytes(const llmperf_sample *s)
+{
+    switch (s->op.kind) {
+    case LLMPERF_KIND_GEMM:
+        return s->op.weight_bytes * s->copies;
+    case LLMPERF_KIND_ATTENTION:
+        return s->op.kv_read_bytes + s->op.kv_write_bytes;
+    case LLMPERF_KIND_COLLECTIVE:
+        return INFINITY;
+    default:
+        return s->op.bytes * s->copies;
+    }
+}
+
+bool llmperf_sample_is_cold(const llmperf_sample *s, const llmperf_hw *hw)
+{
+    if (s->place == LLMPERF_PLACE_WARM || (s->flags & LLMPERF_SAMPLE_CACHED))
+        return false;
+    /* what a prompt's attention reads was written just before, by every engine alike */
+    if (s->op.kind == LLMPERF_KIND_ATTENTION && s->op.regime != LLMPERF_REGIME_DECODE)
+        return true;
+    if (s->place == LLMPERF_PLACE_COLD || hw->l2_bytes <= 0 ||
+        reused_bytes(s) > COLD * hw->l2_bytes)
+        return true;
+    /* small, but so small that reading it takes no time either way: what tells t0 */
+    return (s->op.kind != LLMPERF_KIND_GEMM || s->kind == LLMPERF_SAMPLE_MOE) &&
+           s->op.bytes / hw->mem_bytes_per_s < IMMATERIAL * s->time_s;
+}
+
 /* ---- our CSV --------------------------------------------------------------------------------------- */
 
 /* A cell; quoted where needed. Names were escaped when they came in. */

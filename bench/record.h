@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON objects of result files, one after another, and facts out of them. */
-#ifndef LLMPERF_CALIB_RECORD_H
-#define LLMPERF_CALIB_RECORD_H
+#ifndef LLMPERF_BENCH_RECORD_H
+#define LLMPERF_BENCH_RECORD_H
 
 #include <jansson.h>
 

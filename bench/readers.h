@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the readers of result files share: one file a tool, one row in calib/readers.c. */
-#ifndef LLMPERF_CALIB_READERS_H
-#define LLMPERF_CALIB_READERS_H
+/* What the readers of result files share: one file a tool, one row in bench/readers.c. */
+#ifndef LLMPERF_BENCH_READERS_H
+#define LLMPERF_BENCH_READERS_H
 
 #include "llmperf/results.h"
 #include "source.h"
