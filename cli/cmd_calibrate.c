@@ -552,16 +552,19 @@ static void hw_from_peaks(const session *s, const peaks *p, llmperf_hw *ret_hw)
 }
 
 /* The datasheet: --spec, with --write-hw the measured one, else the shipped one, else measured. */
-static llmperf_status choose_hw(session *s, const peaks *p, llmperf_hw *ret_hw,
+static llmperf_status choose_hw(session *s, const peaks *p, llmperf_loaded *ret_loaded,
                                 llmperf_error *error)
 {
     if (s->a->spec)
-        return common_load_hw(&s->a->common, s->a->spec, ret_hw, error);
-    if (!s->a->write_hw && device_spec(&s->a->common, &s->device.device, ret_hw, s->why))
+        return common_load_hw(&s->a->common, s->a->spec, ret_loaded, error);
+    if (!s->a->write_hw && device_spec(&s->a->common, &s->device.device, ret_loaded, s->why))
         return LLMPERF_OK;
     s->hw_measured = true;
-    hw_from_peaks(s, p, ret_hw);
-    return llmperf_hw_check(ret_hw, error);
+    ret_loaded->hw = malloc(sizeof *ret_loaded->hw);
+    if (!ret_loaded->hw)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    hw_from_peaks(s, p, ret_loaded->hw);
+    return llmperf_hw_check(ret_loaded->hw, error);
 }
 
 static llmperf_status write_hw(const session *s, const llmperf_hw *hw, llmperf_error *error)
@@ -841,7 +844,7 @@ static llmperf_status fit(const session *s, const llmperf_hw *hw, llmperf_fits *
 
 static llmperf_status finish(session *s, common_output *output, llmperf_error *error)
 {
-    static llmperf_hw hw;
+    llmperf_loaded datasheet = {0};
     llmperf_fits fits = {0};
     if (s->samples.count == 0 && s->skipped.count > 0)
         return llmperf_fail(error, s->failure, "nothing could be measured: %s", s->skipped.text[0]);
@@ -853,23 +856,25 @@ static llmperf_status finish(session *s, common_output *output, llmperf_error *e
     if (s->device.backend)
         s->device.backend->describe(s->device.handle, &s->device.device, NULL);
     peaks p = find_peaks(s);
-    llmperf_status status = choose_hw(s, &p, &hw, error);
+    llmperf_status status = choose_hw(s, &p, &datasheet, error);
+    const llmperf_hw *hw = datasheet.hw;
     if (status == LLMPERF_OK)
-        print_peaks(s, &p, &hw);
+        print_peaks(s, &p, hw);
     if (status == LLMPERF_OK)
-        status = fit(s, &hw, &fits, calib, error);
+        status = fit(s, hw, &fits, calib, error);
     if (status == LLMPERF_OK) {
         print_fits(&fits);
         status = llmperf_calib_write(output->file, calib, error);
     }
     if (status == LLMPERF_OK)
-        status = write_hw(s, &hw, error);
+        status = write_hw(s, hw, error);
     if (status == LLMPERF_OK) {
-        print_notes(s, &p, &hw, calib);
-        print_crossings(s, &hw, calib);
-        print_next(s, &hw);
+        print_notes(s, &p, hw, calib);
+        print_crossings(s, hw, calib);
+        print_next(s, hw);
     }
     llmperf_fits_free(&fits);
+    llmperf_loaded_free(&datasheet);
     free(calib);
     return status;
 }
@@ -1006,8 +1011,9 @@ static llmperf_status prepare(session *s, llmperf_error *error)
                             "against");
     llmperf_status status = try_write_hw(a, error);
     if (status == LLMPERF_OK && a->spec) { /* a wrong name is told before minutes of measuring */
-        static llmperf_hw known;
+        llmperf_loaded known = {0};
         status = common_load_hw(&a->common, a->spec, &known, error);
+        llmperf_loaded_free(&known);
     }
     if (status == LLMPERF_OK)
         status = measure_transfers(s, error);

@@ -927,7 +927,7 @@ static void note_facts(const session *s, llmperf_comparison *c)
 
 static llmperf_status compare_all(session *s, const option_result *result)
 {
-    common_spec_paths(&s->arguments->common, &s->paths);
+    llmperf_spec_paths_default(s->arguments->common.specs, &s->paths);
     llmperf_status status = cut_map(s);
     for (int i = 0; i < result->positional_count && status == LLMPERF_OK; i++)
         status = compare_file(s, result->positional[i]);

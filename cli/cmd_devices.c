@@ -189,7 +189,6 @@ static void look_ahead(device_session *s, outlook *ret_outlook, llmperf_notes *n
  * for. */
 static llmperf_status list_backend(listing *l, const char *name, llmperf_error *error)
 {
-    static llmperf_hw spec;
     for (int index = 0; index < DEVICES_MAX; index++) {
         device_session s = {0};
         llmperf_error one = {0};
@@ -214,14 +213,16 @@ static llmperf_status list_backend(listing *l, const char *name, llmperf_error *
         for (int i = 0; i < extra.count; i++)
             llmperf_note(&described.notes, "%s", extra.text[i]);
         char why[LLMPERF_TEXT_MAX];
-        bool has_spec = device_spec(&l->arguments->common, &described, &spec, why);
+        llmperf_loaded spec = {0};
+        device_spec(&l->arguments->common, &described, &spec, why);
         if (l->json && why[0])
             llmperf_note(&described.notes, "datasheet: %s", why);
         if (l->json)
-            json_device(l, &described, has_spec ? &spec : NULL, &ahead);
+            json_device(l, &described, spec.hw, &ahead);
         else
-            text_device(l, &described, has_spec ? &spec : NULL, why, &ahead);
+            text_device(l, &described, spec.hw, why, &ahead);
         l->shown++;
+        llmperf_loaded_free(&spec);
         device_close(&s);
     }
     return LLMPERF_OK;

@@ -26,15 +26,12 @@ static const option OPTIONS[] = {
 
 /* What is explained, for one model; everything large is static and needed once. */
 static llmperf_status explain(const explain_arguments *a, const option_result *result,
-                              llmperf_explanation *ret_explanation, llmperf_error *error)
+                              llmperf_loaded *l, llmperf_explanation *ret_explanation,
+                              llmperf_error *error)
 {
-    static llmperf_model model;
-    static llmperf_hw hw;
     static llmperf_prediction prediction;
     static llmperf_config c;
-    static llmperf_calib calib;
     llmperf_workload workload;
-    bool calibrated = false;
     const char *hw_name = result->positional_count > 2 ? result->positional[2] : NULL;
     llmperf_status status = llmperf_explain_check(result->positional[0], error);
     if (status == LLMPERF_OK && result->positional_count < 2)
@@ -44,14 +41,9 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     if (status == LLMPERF_OK)
         status = common_workload(&a->common, &workload, error);
     if (status == LLMPERF_OK)
-        status = common_load_model(&a->common, result->positional[1], &model, error);
-    if (status == LLMPERF_OK && hw_name)
-        status = common_load_hw(&a->common, hw_name, &hw, error);
+        status = common_load(&a->common, result->positional[1], hw_name, l, error);
     if (status == LLMPERF_OK)
-        status = common_load_calib(&a->common, hw_name ? &hw : NULL, &calib, &calibrated, error);
-    if (status == LLMPERF_OK)
-        status = llmperf_config_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
-                                     &workload, error);
+        status = llmperf_config_init(&c, l->model, l->hw, l->calib, &workload, error);
     if (status == LLMPERF_OK && hw_name)
         status = llmperf_predict(&c, &prediction, error);
     if (status != LLMPERF_OK)
@@ -66,13 +58,30 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     return llmperf_explain(&query, ret_explanation, error);
 }
 
+/* NULL: the list of what can be explained. */
+static llmperf_status write(const common_arguments *arguments,
+                            const llmperf_explanation *explanation, llmperf_error *error)
+{
+    common_output output;
+    llmperf_status status = common_open_output(arguments, &output, error);
+    if (status != LLMPERF_OK)
+        return status;
+    const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
+    if (explanation)
+        status = llmperf_write_explanation(output.file, output.format, explanation, &style, error);
+    else
+        status = llmperf_write_explain_list(output.file, output.format, &style, error);
+    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+    return status == LLMPERF_OK ? closed : status;
+}
+
 static int run(int argc, char **argv)
 {
     static llmperf_explanation explanation;
     explain_arguments arguments = {.common = COMMON_DEFAULTS};
     option_result result = {0};
     llmperf_error error = {0};
-    common_output output;
+    llmperf_loaded l = {0};
 
     llmperf_status status = common_parse(&COMMAND_EXPLAIN, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -85,19 +94,10 @@ static int run(int argc, char **argv)
     if (list && result.positional_count > 1)
         status = llmperf_fail(&error, LLMPERF_E_USAGE, "'explain list' takes nothing more");
     else if (!list)
-        status = explain(&arguments, &result, &explanation, &error);
+        status = explain(&arguments, &result, &l, &explanation, &error);
     if (status == LLMPERF_OK)
-        status = common_open_output(&arguments.common, &output, &error);
-    if (status != LLMPERF_OK)
-        return common_report(status, &error);
-    const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
-    if (list)
-        status = llmperf_write_explain_list(output.file, output.format, &style, &error);
-    else
-        status =
-            llmperf_write_explanation(output.file, output.format, &explanation, &style, &error);
-    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
-    status = status == LLMPERF_OK ? closed : status;
+        status = write(&arguments.common, list ? NULL : &explanation, &error);
+    llmperf_loaded_free(&l);
     return common_report(status, &error);
 }
 

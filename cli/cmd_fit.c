@@ -186,7 +186,7 @@ static llmperf_status complete(const fit_arguments *a, const llmperf_hw *hw, llm
     llmperf_calib *from = malloc(sizeof *from);
     if (!from)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    common_spec_paths(&a->common, &paths);
+    llmperf_spec_paths_default(a->common.specs, &paths);
     llmperf_status status = words_split("complete", a->complete, &names, error);
     for (int i = 0; status == LLMPERF_OK && names.word[i]; i++) {
         char path[LLMPERF_PATH_MAX];
@@ -252,9 +252,9 @@ static llmperf_status fit_runs(const fit_arguments *a, const char *const *paths,
 
 static llmperf_status fit_samples(const fit_arguments *a, const char *const *paths,
                                   llmperf_samples *samples, llmperf_samples *test,
-                                  llmperf_fits *fits, words w[6], llmperf_error *error)
+                                  llmperf_fits *fits, words w[6], llmperf_loaded *part,
+                                  llmperf_error *error)
 {
-    static llmperf_hw hw;
     static const char *const NAMES[] = {"map", "library", "dtype", "op", "test"};
     const char *const texts[] = {a->map, a->library, a->dtype, a->op, a->test};
     llmperf_status status = LLMPERF_OK;
@@ -269,7 +269,7 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
     if (status == LLMPERF_OK)
         status = sample_files_check_dtypes(&w[2], error);
     if (status == LLMPERF_OK)
-        status = common_load_hw(&a->common, a->hw, &hw, error);
+        status = common_load_hw(&a->common, a->hw, part, error);
     if (status == LLMPERF_OK)
         status = sample_files_read(paths, &w[0], samples, error);
     if (status == LLMPERF_OK && a->test)
@@ -284,20 +284,20 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
                                          .libraries = words_list(&w[1]),
                                          .dtypes = words_list(&w[2]),
                                          .kinds = words_list(&w[3])};
-    status = llmperf_fit(samples, &hw, &options, fits, error);
+    status = llmperf_fit(samples, part->hw, &options, fits, error);
     if (status != LLMPERF_OK)
         return status;
     if (fits->foreign > 0)
         fprintf(stderr, "llmperf: %lld samples are of another part, the first of '%s'; left out\n",
                 (long long)fits->foreign, fits->other_part);
-    if (print_fits(fits, test, &hw, &options, a->parameters) == 0)
+    if (print_fits(fits, test, part->hw, &options, a->parameters) == 0)
         return llmperf_fail(error, LLMPERF_E_FIT, "no fit succeeded: %s", fits->fit[0].why);
-    return a->common.output ? write_calib(a, &hw, fits, error) : LLMPERF_OK;
+    return a->common.output ? write_calib(a, part->hw, fits, error) : LLMPERF_OK;
 }
 
 static llmperf_status fit_all(const fit_arguments *a, const option_result *result,
                               llmperf_samples *samples, llmperf_samples *test, llmperf_fits *fits,
-                              words w[6], llmperf_error *error)
+                              words w[6], llmperf_loaded *part, llmperf_error *error)
 {
     const char *paths[OPTION_MAX_POSITIONALS + 1] = {0};
     bool runs = false;
@@ -305,7 +305,7 @@ static llmperf_status fit_all(const fit_arguments *a, const option_result *resul
     /* what has no known header is told by the reader of samples, which knows --map */
     if (fit_engine_is_for(paths[0], NULL, &runs, NULL) == LLMPERF_OK && runs)
         return fit_runs(a, paths, w, error);
-    return fit_samples(a, paths, samples, test, fits, w, error);
+    return fit_samples(a, paths, samples, test, fits, w, part, error);
 }
 
 static int run(int argc, char **argv)
@@ -315,6 +315,7 @@ static int run(int argc, char **argv)
     llmperf_error error = {0};
     llmperf_samples samples = {0}, test = {0};
     llmperf_fits fits = {0};
+    llmperf_loaded part = {0};
     words w[6] = {0};
 
     llmperf_status status = option_parse(&COMMAND_FIT, argc, argv, &arguments, &result, &error);
@@ -323,10 +324,11 @@ static int run(int argc, char **argv)
         return 0;
     }
     if (status == LLMPERF_OK)
-        status = fit_all(&arguments, &result, &samples, &test, &fits, w, &error);
+        status = fit_all(&arguments, &result, &samples, &test, &fits, w, &part, &error);
     for (int i = 0; i < 6; i++)
         words_free(&w[i]);
     llmperf_fits_free(&fits);
+    llmperf_loaded_free(&part);
     llmperf_samples_free(&test);
     llmperf_samples_free(&samples);
     return common_report(status, &error);

@@ -101,6 +101,23 @@ static llmperf_status ad_hoc_model(const layers_arguments *a, llmperf_model *ret
     return status;
 }
 
+static llmperf_status write(const layers_arguments *a, const llmperf_config *c,
+                            llmperf_error *error)
+{
+    common_output output;
+    llmperf_status status = common_open_output(&a->common, &output, error);
+    if (status != LLMPERF_OK)
+        return status;
+    const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
+    if (a->symbolic)
+        status = llmperf_write_symbolic(output.file, output.format, c, &style, error);
+    else
+        status = llmperf_write_layers(output.file, output.format, c,
+                                      a->common.chunk_given ? c->workload.chunk : 0, &style, error);
+    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+    return status == LLMPERF_OK ? closed : status;
+}
+
 static int run(int argc, char **argv)
 {
     layers_arguments arguments = {.common = COMMON_DEFAULTS, .gated = -1, .tied = -1};
@@ -108,11 +125,8 @@ static int run(int argc, char **argv)
     llmperf_error error = {0};
     llmperf_workload workload;
     llmperf_config c;
-    common_output output;
-    static llmperf_model model;
-    static llmperf_hw hw;
-    static llmperf_calib calib;
-    bool calibrated = false;
+    static llmperf_model described;
+    llmperf_loaded l = {0};
 
     llmperf_status status = common_parse(&COMMAND_LAYERS, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -134,32 +148,16 @@ static int run(int argc, char **argv)
         result.positional_count > model_words ? result.positional[model_words] : NULL;
     status = common_workload(&arguments.common, &workload, &error);
     if (status == LLMPERF_OK && ad_hoc)
-        status = ad_hoc_model(&arguments, &model, &error);
-    else if (status == LLMPERF_OK && model_words)
-        status = common_load_model(&arguments.common, result.positional[0], &model, &error);
-    if (status == LLMPERF_OK && hw_name)
-        status = common_load_hw(&arguments.common, hw_name, &hw, &error);
-    bool have_model = ad_hoc || model_words;
+        status = ad_hoc_model(&arguments, &described, &error);
     if (status == LLMPERF_OK)
-        status =
-            common_load_calib(&arguments.common, hw_name ? &hw : NULL, &calib, &calibrated, &error);
-    if (status == LLMPERF_OK && have_model)
-        status = llmperf_config_init(&c, &model, hw_name ? &hw : NULL, calibrated ? &calib : NULL,
-                                     &workload, &error);
+        status = common_load(&arguments.common, model_words ? result.positional[0] : NULL, hw_name,
+                             &l, &error);
+    const llmperf_model *model = ad_hoc ? &described : l.model;
+    if (status == LLMPERF_OK && model)
+        status = llmperf_config_init(&c, model, l.hw, l.calib, &workload, &error);
     if (status == LLMPERF_OK)
-        status = common_open_output(&arguments.common, &output, &error);
-    if (status != LLMPERF_OK)
-        return common_report(status, &error);
-    const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
-    if (arguments.symbolic)
-        status = llmperf_write_symbolic(output.file, output.format, have_model ? &c : NULL, &style,
-                                        &error);
-    else
-        status = llmperf_write_layers(output.file, output.format, &c,
-                                      arguments.common.chunk_given ? c.workload.chunk : 0, &style,
-                                      &error);
-    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
-    status = status == LLMPERF_OK ? closed : status;
+        status = write(&arguments, model ? &c : NULL, &error);
+    llmperf_loaded_free(&l);
     return common_report(status, &error);
 }
 

@@ -92,13 +92,10 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
-/* What is loaded; large. */
+/* What is loaded. */
 typedef struct plot_input {
     const plot_arguments *arguments;
-    llmperf_model model;
-    llmperf_hw hw;
-    llmperf_calib calib;
-    bool has_model, has_calib;
+    llmperf_loaded loaded;
     llmperf_workload workload;
     llmperf_config c; /* of the model */
     llmperf_curves curves;
@@ -165,7 +162,7 @@ static llmperf_status fill_dense_samples(plot_input *in, const llmperf_samples *
         status =
             llmperf_chart_dense(samples, filter, hidden.value, hidden.count, &in->curves, error);
     return status == LLMPERF_OK
-               ? llmperf_plot_dense(&in->hw, filter->calib, &in->curves, plot, error)
+               ? llmperf_plot_dense(in->loaded.hw, filter->calib, &in->curves, plot, error)
                : status;
 }
 
@@ -180,7 +177,7 @@ static llmperf_status fill_attention_samples(plot_input *in, const llmperf_sampl
         status = llmperf_chart_attention(samples, filter, prompts.value, prompts.count, &in->curves,
                                          error);
     return status == LLMPERF_OK
-               ? llmperf_plot_attention(&in->hw, filter->calib, &in->curves, plot, error)
+               ? llmperf_plot_attention(in->loaded.hw, filter->calib, &in->curves, plot, error)
                : status;
 }
 
@@ -192,8 +189,8 @@ static llmperf_status fill_samples(plot_input *in, sample_figure figure, llmperf
     const plot_selection selection = {
         .files = a->samples, .map = a->map, .library = a->library, .dtype = a->dtype, .op = a->op};
     llmperf_status status = plot_samples_open(&selection, &read, error);
-    const llmperf_chart_filter filter = {.hw = &in->hw,
-                                         .calib = in->has_calib ? &in->calib : NULL,
+    const llmperf_chart_filter filter = {.hw = in->loaded.hw,
+                                         .calib = in->loaded.calib,
                                          .words = read.filter,
                                          .unfused = in->workload.unfused,
                                          .confidence = a->common.confidence};
@@ -253,16 +250,17 @@ static llmperf_status fill_dense(plot_input *in, llmperf_plot *plot, llmperf_err
     values tokens, hidden;
     if (in->arguments->samples)
         return fill_samples(in, OF_DENSE, plot, error);
-    const llmperf_calib *calib = in->has_calib ? &in->calib : NULL;
+    const llmperf_calib *calib = in->loaded.calib;
     llmperf_status status = expand("tokens", in->arguments->tokens, NULL, 16777216, &tokens, error);
     if (status == LLMPERF_OK)
         status = expand("hidden", in->arguments->hidden, "1024..16384*2", 65536, &hidden, error);
-    if (status == LLMPERF_OK && in->has_model)
+    if (status == LLMPERF_OK && in->loaded.model)
         status = llmperf_curves_dense(&in->c, tokens.value, tokens.count, &in->curves, error);
     else if (status == LLMPERF_OK)
-        status = llmperf_curves_hidden(&in->hw, calib, &in->workload, hidden.value, hidden.count,
-                                       tokens.value, tokens.count, &in->curves, error);
-    return status == LLMPERF_OK ? llmperf_plot_dense(&in->hw, calib, &in->curves, plot, error)
+        status =
+            llmperf_curves_hidden(in->loaded.hw, calib, &in->workload, hidden.value, hidden.count,
+                                  tokens.value, tokens.count, &in->curves, error);
+    return status == LLMPERF_OK ? llmperf_plot_dense(in->loaded.hw, calib, &in->curves, plot, error)
                                 : status;
 }
 
@@ -271,7 +269,7 @@ static llmperf_status fill_attention(plot_input *in, llmperf_plot *plot, llmperf
     values prompts, batches;
     if (in->arguments->samples)
         return fill_samples(in, OF_ATTENTION, plot, error);
-    if (!in->has_model)
+    if (!in->loaded.model)
         return only_with("attention", error);
     llmperf_status status =
         expand("prompt", in->arguments->prompt, "128,512,2048,8192", 1073741824, &prompts, error);
@@ -280,9 +278,9 @@ static llmperf_status fill_attention(plot_input *in, llmperf_plot *plot, llmperf
     if (status == LLMPERF_OK)
         status = llmperf_curves_attention(&in->c, prompts.value, prompts.count, batches.value,
                                           batches.count, &in->curves, error);
-    return status == LLMPERF_OK ? llmperf_plot_attention(&in->hw, in->has_calib ? &in->calib : NULL,
-                                                         &in->curves, plot, error)
-                                : status;
+    return status == LLMPERF_OK
+               ? llmperf_plot_attention(in->loaded.hw, in->loaded.calib, &in->curves, plot, error)
+               : status;
 }
 
 typedef struct plot_kind {
@@ -376,22 +374,18 @@ static llmperf_status load(const plot_kind *kind, const option_result *result, p
     llmperf_status status = common_workload(&a->common, &in->workload, error);
     if (status == LLMPERF_OK)
         status = one_prompt(a, kind, &in->workload.prompt, error);
-    in->has_model = result->positional_count > 2;
+    const char *model = result->positional_count > 2 ? result->positional[1] : NULL;
     if (status == LLMPERF_OK)
-        status = check_options(a, kind, in->has_model, error);
-    if (status == LLMPERF_OK && in->has_model && a->samples)
+        status = check_options(a, kind, model != NULL, error);
+    if (status == LLMPERF_OK && model && a->samples)
         status = llmperf_fail(error, LLMPERF_E_USAGE,
                               "measurements have shapes of their own: 'plot %s HARDWARE --samples "
                               "FILE', without MODEL, is allowed",
                               kind->name);
-    if (status == LLMPERF_OK && in->has_model)
-        status = common_load_model(&a->common, result->positional[1], &in->model, error);
     if (status == LLMPERF_OK)
-        status = common_load_hw(&a->common, hw, &in->hw, error);
-    if (status == LLMPERF_OK)
-        status = common_load_calib(&a->common, &in->hw, &in->calib, &in->has_calib, error);
-    if (status == LLMPERF_OK && in->has_model)
-        status = llmperf_config_init(&in->c, &in->model, &in->hw, in->has_calib ? &in->calib : NULL,
+        status = common_load(&a->common, model, hw, &in->loaded, error);
+    if (status == LLMPERF_OK && model)
+        status = llmperf_config_init(&in->c, in->loaded.model, in->loaded.hw, in->loaded.calib,
                                      &in->workload, error);
     return status;
 }
@@ -500,6 +494,7 @@ static int run(int argc, char **argv)
         status = write_output(&arguments, format, &plot, &error);
     llmperf_curves_free(&input.curves);
     llmperf_plot_free(&plot);
+    llmperf_loaded_free(&input.loaded);
     return common_report(status, &error);
 }
 

@@ -17,6 +17,30 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
+/* The report, with the command line that its proposals build on. */
+static llmperf_status write(const common_arguments *arguments, int argc, char **argv,
+                            const option_result *result, const llmperf_prediction *prediction,
+                            llmperf_error *error)
+{
+    common_output output;
+    char options[4096], model_name[512], hw_name[512];
+    llmperf_status status = common_open_output(arguments, &output, error);
+    if (status != LLMPERF_OK)
+        return status;
+    common_quote_options(argc, argv, result, options, sizeof options);
+    common_quote(result->positional[0], model_name, sizeof model_name);
+    common_quote(result->positional[1], hw_name, sizeof hw_name);
+    const llmperf_text_style style = {
+        .color = output.terminal && !getenv("NO_COLOR"),
+        .model = model_name,
+        .hw = hw_name,
+        .options = options,
+    };
+    status = llmperf_write_prediction(output.file, output.format, prediction, &style, error);
+    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+    return status == LLMPERF_OK ? closed : status;
+}
+
 static int run(int argc, char **argv)
 {
     predict_arguments arguments = {.common = COMMON_DEFAULTS};
@@ -24,13 +48,8 @@ static int run(int argc, char **argv)
     llmperf_error error = {0};
     llmperf_workload workload;
     llmperf_config c;
-    common_output output;
-    static llmperf_model model; /* large, and needed once */
-    static llmperf_hw hw;
-    static llmperf_calib calib;
-    bool calibrated = false;
-    static llmperf_prediction prediction;
-    char options[4096], model_name[512], hw_name[512];
+    llmperf_loaded l = {0};
+    static llmperf_prediction prediction; /* large, and needed once */
 
     llmperf_status status = common_parse(&COMMAND_PREDICT, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -41,41 +60,20 @@ static int run(int argc, char **argv)
     }
     status = common_workload(&arguments.common, &workload, &error);
     if (status == LLMPERF_OK)
-        status = common_load_model(&arguments.common, result.positional[0], &model, &error);
-    if (status == LLMPERF_OK)
-        status = common_load_hw(&arguments.common, result.positional[1], &hw, &error);
-    if (status == LLMPERF_OK)
-        status = common_load_calib(&arguments.common, &hw, &calib, &calibrated, &error);
-    if (status == LLMPERF_OK)
         status =
-            llmperf_config_init(&c, &model, &hw, calibrated ? &calib : NULL, &workload, &error);
+            common_load(&arguments.common, result.positional[0], result.positional[1], &l, &error);
+    if (status == LLMPERF_OK)
+        status = llmperf_config_init(&c, l.model, l.hw, l.calib, &workload, &error);
     if (status == LLMPERF_OK)
         status = llmperf_predict(&c, &prediction, &error);
     if (status == LLMPERF_OK)
-        status = common_open_output(&arguments.common, &output, &error);
-    if (status != LLMPERF_OK)
-        return common_report(status, &error);
-
-    common_quote_options(argc, argv, &result, options, sizeof options);
-    common_quote(result.positional[0], model_name, sizeof model_name);
-    common_quote(result.positional[1], hw_name, sizeof hw_name);
-    const llmperf_text_style style = {
-        .color = output.terminal && !getenv("NO_COLOR"),
-        .model = model_name,
-        .hw = hw_name,
-        .options = options,
-    };
-    status = llmperf_write_prediction(output.file, output.format, &prediction, &style, &error);
-    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
-    status = status == LLMPERF_OK ? closed : status;
-    if (status != LLMPERF_OK)
-        return common_report(status, &error);
-    if (!prediction.memory.fits) {
-        fprintf(stderr, "llmperf: %s does not fit on %s as asked; the report says by how much\n",
-                model.name, hw.name);
-        return LLMPERF_E_NO_FIT;
-    }
-    return 0;
+        status = write(&arguments.common, argc, argv, &result, &prediction, &error);
+    if (status == LLMPERF_OK && !prediction.memory.fits)
+        status = llmperf_fail(&error, LLMPERF_E_NO_FIT,
+                              "%s does not fit on %s as asked; the report says by how much",
+                              l.model->name, l.hw->name);
+    llmperf_loaded_free(&l);
+    return common_report(status, &error);
 }
 
 const option_command COMMAND_PREDICT = {

@@ -33,12 +33,11 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
-/* One specification, of any kind. */
-typedef struct spec {
-    bool is_model;
+/* Room for one specification of any kind that is listed. */
+typedef union spec {
     llmperf_model model;
     llmperf_hw hw;
-    llmperf_calib calib; /* listed only */
+    llmperf_calib calib;
     llmperf_engine engine;
 } spec;
 
@@ -92,7 +91,7 @@ static llmperf_status list(const specs_arguments *a, const char *kind, common_ou
     spec *one = malloc(sizeof *one);
     if (!one)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    common_spec_paths(&a->common, &paths);
+    llmperf_spec_paths_default(a->common.specs, &paths);
     bool known = !kind;
     for (int i = 0; i < LISTED_KINDS; i++)
         known = known || strcmp(kind, LISTED[i]) == 0;
@@ -132,27 +131,19 @@ static llmperf_status list(const specs_arguments *a, const char *kind, common_ou
 /* ---- show and check -------------------------------------------------------------------------------- */
 
 /* Model or hardware? By --kind, by what the name is found as, by what the file reads as. */
-static llmperf_status load(const specs_arguments *a, const char *name, spec *ret_spec,
+static llmperf_status load(const specs_arguments *a, const char *name, llmperf_loaded *ret_loaded,
                            llmperf_error *error)
 {
     static llmperf_error as_model, as_hw;
     memset(&as_model, 0, sizeof as_model);
     memset(&as_hw, 0, sizeof as_hw);
     llmperf_status model = LLMPERF_E_USAGE, hw = LLMPERF_E_USAGE;
-    if (a->kind != 2) {
-        model = common_load_model(&a->common, name, &ret_spec->model, &as_model);
-        if (model == LLMPERF_OK) {
-            ret_spec->is_model = true;
-            return LLMPERF_OK;
-        }
-    }
-    if (a->kind != 1) {
-        hw = common_load_hw(&a->common, name, &ret_spec->hw, &as_hw);
-        if (hw == LLMPERF_OK) {
-            ret_spec->is_model = false;
-            return LLMPERF_OK;
-        }
-    }
+    if (a->kind != 2)
+        model = common_load(&a->common, name, NULL, ret_loaded, &as_model);
+    if (a->kind != 1 && model != LLMPERF_OK)
+        hw = common_load_hw(&a->common, name, ret_loaded, &as_hw);
+    if (model == LLMPERF_OK || hw == LLMPERF_OK)
+        return LLMPERF_OK;
     /* the reading with fewer faults is the one that was meant; an unknown name is the weakest */
     bool show_model = a->kind == 1 || (a->kind == 0 && model != LLMPERF_E_USAGE &&
                                        (hw == LLMPERF_E_USAGE || as_model.faults <= as_hw.faults));
@@ -169,46 +160,37 @@ static llmperf_status show(const specs_arguments *a, const char *name, common_ou
                            llmperf_error *error)
 {
     const llmperf_text_style style = {.color = output->terminal && !getenv("NO_COLOR")};
-    spec *one = malloc(sizeof *one);
-    if (!one)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_status status = load(a, name, one, error);
+    llmperf_loaded l = {0};
+    llmperf_status status = load(a, name, &l, error);
     if (status == LLMPERF_OK)
-        status = one->is_model
-                     ? llmperf_write_model(output->file, output->format, &one->model, &style, error)
-                     : llmperf_write_hw(output->file, output->format, &one->hw, &style, error);
-    free(one);
+        status = l.model ? llmperf_write_model(output->file, output->format, l.model, &style, error)
+                         : llmperf_write_hw(output->file, output->format, l.hw, &style, error);
+    llmperf_loaded_free(&l);
     return status;
+}
+
+static void put_warnings(FILE *out, const llmperf_notes *warnings)
+{
+    for (int i = 0; i < warnings->count; i++)
+        fprintf(out, "  warning: %s\n", warnings->text[i]);
 }
 
 /* One line a file: ok with its notes and warnings, or every fault. */
 static llmperf_status check(const specs_arguments *a, const char *name, common_output *output,
                             llmperf_error *error)
 {
-    spec *one = malloc(sizeof *one);
-    if (!one)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_status status = load(a, name, one, error);
-    if (status == LLMPERF_OK && one->is_model) {
-        int64_t params = llmperf_model_params(&one->model).total;
-        int64_t published = one->model.published_params;
-        double off = published ? (double)params / (double)published - 1 : 0;
-        if (off > 0.005 || off < -0.005)
-            status = llmperf_fail(error, LLMPERF_E_SPEC,
-                                  "%s: %lld parameters counted, %lld published: off by %.2f %%; at "
-                                  "most 0.5 %% is allowed",
-                                  name, (long long)params, (long long)published, 100 * off);
-        else
-            fprintf(output->file, "%s: ok, model %s, %lld parameters\n", name, one->model.name,
-                    (long long)params);
-        for (int i = 0; i < one->model.warnings.count && status == LLMPERF_OK; i++)
-            fprintf(output->file, "  warning: %s\n", one->model.warnings.text[i]);
-    } else if (status == LLMPERF_OK) {
-        fprintf(output->file, "%s: ok, hardware %s\n", name, one->hw.name);
-        for (int i = 0; i < one->hw.warnings.count; i++)
-            fprintf(output->file, "  warning: %s\n", one->hw.warnings.text[i]);
-    }
-    free(one);
+    llmperf_loaded l = {0};
+    llmperf_status status = load(a, name, &l, error);
+    if (status == LLMPERF_OK && l.model)
+        status = llmperf_model_check_params(l.model, name, error);
+    if (status == LLMPERF_OK && l.model)
+        fprintf(output->file, "%s: ok, model %s, %lld parameters\n", name, l.model->name,
+                (long long)llmperf_model_params(l.model).total);
+    else if (status == LLMPERF_OK)
+        fprintf(output->file, "%s: ok, hardware %s\n", name, l.hw->name);
+    if (status == LLMPERF_OK)
+        put_warnings(output->file, l.model ? &l.model->warnings : &l.hw->warnings);
+    llmperf_loaded_free(&l);
     return status;
 }
 

@@ -72,13 +72,17 @@ typedef struct axis {
 } axis;
 
 typedef struct sweep {
-    llmperf_model *models; /* one for each scheme; the checkpoint's own where none is asked for */
-    int quant_count;       /* at least 1 */
+    llmperf_spec_paths paths;
+    llmperf_load_options loading; /* as the options say; borrows paths */
+    /* the model, once for each scheme; the checkpoint's own where none is asked for */
+    const llmperf_model *models[QUANTS_MAX];
+    int quant_count;                  /* at least 1 */
     char quant[QUANTS_MAX][WORD_MAX]; /* "" = the checkpoint's own */
     int hw_count;
-    llmperf_hw *hw;
-    llmperf_calib *calib; /* of each part; those that are not calibrated are without content */
-    bool calibrated[HW_MAX];
+    const llmperf_hw *hw[HW_MAX];
+    const llmperf_calib *calib[HW_MAX]; /* of each part; NULL = none */
+    int loaded_count;
+    llmperf_loaded *loaded;     /* what owns these */
     int weight_count, kv_count; /* at least 1; NONE = the default */
     llmperf_dtype weight[DTYPES_MAX], kv[DTYPES_MAX];
     axis tp, prompt, context, batch;
@@ -92,9 +96,9 @@ typedef struct sweep {
 
 static void free_sweep(sweep *s)
 {
-    free(s->models);
-    free(s->hw);
-    free(s->calib);
+    for (int i = 0; i < s->loaded_count; i++)
+        llmperf_loaded_free(&s->loaded[i]);
+    free(s->loaded);
     free(s->tp.value);
     free(s->prompt.value);
     free(s->context.value);
@@ -156,20 +160,34 @@ static llmperf_status read_dtypes(const char *name, const char *words, llmperf_d
     return LLMPERF_OK;
 }
 
+/* Loads one model or part, untimed, and keeps it. */
+static llmperf_status keep_loaded(sweep *s, const llmperf_load_options *options,
+                                  llmperf_loaded **ret_loaded, llmperf_error *error)
+{
+    llmperf_load_options untimed = *options;
+    untimed.calibration = "none";
+    untimed.engine = NULL;
+    llmperf_status status = llmperf_load(&untimed, &s->loaded[s->loaded_count], error);
+    if (status == LLMPERF_OK)
+        *ret_loaded = &s->loaded[s->loaded_count++];
+    return status;
+}
+
 /* The model as its file has it, or once for each scheme. */
 static llmperf_status load_models(const sweep_arguments *a, const char *name, sweep *s,
                                   llmperf_error *error)
 {
     const char *rest = a->quant;
     llmperf_status status = LLMPERF_OK;
-    s->models = calloc(QUANTS_MAX, sizeof *s->models);
-    if (!s->models)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     while (status == LLMPERF_OK && (a->quant ? next_word(&rest, s->quant[s->quant_count], WORD_MAX)
                                              : s->quant_count == 0)) {
-        common_arguments one = a->common;
-        one.quant = a->quant ? s->quant[s->quant_count] : NULL;
-        status = common_load_model(&one, name, &s->models[s->quant_count++], error);
+        llmperf_loaded *one;
+        llmperf_load_options options = s->loading;
+        options.model = name;
+        options.quant = a->quant ? s->quant[s->quant_count] : NULL;
+        status = keep_loaded(s, &options, &one, error);
+        if (status == LLMPERF_OK)
+            s->models[s->quant_count++] = one->model;
         if (status == LLMPERF_OK && rest && s->quant_count == QUANTS_MAX)
             return llmperf_fail(error, LLMPERF_E_USAGE, "option '--quant' takes at most %d schemes",
                                 QUANTS_MAX);
@@ -177,22 +195,21 @@ static llmperf_status load_models(const sweep_arguments *a, const char *name, sw
     return status;
 }
 
-static llmperf_status load_parts(const sweep_arguments *a, const char *names, sweep *s,
-                                 llmperf_error *error)
+static llmperf_status load_parts(const char *names, sweep *s, llmperf_error *error)
 {
     char name[LLMPERF_PATH_MAX];
     const char *rest = names;
-    s->hw = malloc(HW_MAX * sizeof *s->hw);
-    if (!s->hw)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     while (next_word(&rest, name, sizeof name)) {
         if (s->hw_count == HW_MAX)
             return llmperf_fail(error, LLMPERF_E_USAGE,
                                 "more than %d parts; at most %d are allowed", HW_MAX, HW_MAX);
-        llmperf_status status = common_load_hw(&a->common, name, &s->hw[s->hw_count], error);
+        llmperf_loaded *one;
+        llmperf_load_options options = s->loading;
+        options.hw = name;
+        llmperf_status status = keep_loaded(s, &options, &one, error);
         if (status != LLMPERF_OK)
             return status;
-        s->hw_count++;
+        s->hw[s->hw_count++] = one->hw;
     }
     return s->hw_count > 0 ? LLMPERF_OK
                            : llmperf_fail(error, LLMPERF_E_USAGE,
@@ -201,32 +218,22 @@ static llmperf_status load_parts(const sweep_arguments *a, const char *names, sw
 }
 
 /* Each part's own, or the asked one for all of them; where they differ, a line says which is whose. */
-static llmperf_status load_calibrations(const sweep_arguments *a, sweep *s, llmperf_notes *notes,
-                                        llmperf_error *error)
+static llmperf_status load_calibrations(sweep *s, llmperf_notes *notes, llmperf_error *error)
 {
-    llmperf_status status = LLMPERF_OK;
-    s->calib = calloc((size_t)s->hw_count, sizeof *s->calib);
-    if (!s->calib)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    for (int i = 0; i < s->hw_count && status == LLMPERF_OK; i++) {
-        bool calibrated = false;
-        status = common_load_calib(&a->common, &s->hw[i], &s->calib[i], &calibrated, error);
-        s->calibrated[i] = calibrated;
-    }
     bool none = true, lent = false;
     for (int i = 0; i < s->hw_count; i++) {
-        none &= !s->calibrated[i];
-        lent |= s->calib[i].borrowed > 0;
+        llmperf_loaded *part = &s->loaded[s->quant_count + i];
+        llmperf_status status = llmperf_load_calib(&s->loading, part->hw, &part->calib, error);
+        if (status != LLMPERF_OK)
+            return status;
+        s->calib[i] = part->calib;
+        none &= !part->calib;
+        lent |= part->calib && part->calib->borrowed > 0;
     }
-    if (status != LLMPERF_OK || none || (s->hw_count == 1 && !lent))
-        return status;
+    if (none || (s->hw_count == 1 && !lent))
+        return LLMPERF_OK;
     for (int i = 0; i < s->hw_count; i++)
-        llmperf_note(notes, "%s: %s%s%s%s", s->hw[i].name,
-                     !s->calibrated[i]          ? "no calibration, times are bounds"
-                     : s->calib[i].borrowed > 0 ? "borrowed ("
-                                                : "calibrated (",
-                     s->calib[i].name, s->calibrated[i] ? ")" : "",
-                     s->calib[i].borrowed > 0 ? ", intervals wider" : "");
+        llmperf_note_times(notes, s->hw[i], s->calib[i]);
     return LLMPERF_OK;
 }
 
@@ -248,10 +255,10 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
         rest /= s->kv_count;
         w.weight_dtype = s->weight[rest % s->weight_count];
         rest /= s->weight_count;
-        const llmperf_model *model = &s->models[rest % s->quant_count];
+        const llmperf_model *model = s->models[rest % s->quant_count];
         int64_t at = rest / s->quant_count;
-        const llmperf_hw *hw = &s->hw[at];
-        const llmperf_calib *calib = s->calibrated[at] ? &s->calib[at] : NULL;
+        const llmperf_hw *hw = s->hw[at];
+        const llmperf_calib *calib = s->calib[at];
         memset(&one, 0, sizeof one);
         llmperf_status status =
             llmperf_config_init(&s->cases[s->case_count], model, hw, calib, &w, &one);
@@ -292,7 +299,10 @@ static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
     int64_t context =
         s->context.count ? s->context.value[at] : llmperf_mean_context(prompt, c.workload.generate);
     llmperf_config_move(&c, batch, prompt, context);
-    const char *quant = s->quant[c.model - s->models];
+    int scheme = 0;
+    while (s->models[scheme] != c.model)
+        scheme++;
+    const char *quant = s->quant[scheme];
     ret_row->hw = c.hw->name;
     ret_row->quant = quant[0] ? quant : NULL;
     ret_row->weight_dtype = c.workload.weight_dtype;
@@ -345,12 +355,12 @@ static const char *calibration_names(const sweep *s, char *buffer, size_t size)
     size_t used = 0;
     buffer[0] = '\0';
     for (int i = 0; i < s->hw_count; i++) {
-        bool seen = !s->calibrated[i];
-        for (int k = 0; k < i; k++)
-            seen |= s->calibrated[k] && strcmp(s->calib[k].name, s->calib[i].name) == 0;
+        bool seen = !s->calib[i];
+        for (int k = 0; k < i && !seen; k++)
+            seen = s->calib[k] && strcmp(s->calib[k]->name, s->calib[i]->name) == 0;
         if (!seen && used < size)
             used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
-                                     s->calib[i].name);
+                                     s->calib[i]->name);
     }
     return used > 0 ? buffer : NULL;
 }
@@ -389,8 +399,8 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_status status =
-        llmperf_sweep_open(output->file, output->format, &s->models[0], calibrations, s->phase,
-                           axes, s->points, shown, &style, &writer, error);
+        llmperf_sweep_open(output->file, output->format, s->models[0], calibrations, s->phase, axes,
+                           s->points, shown, &style, &writer, error);
     if (status != LLMPERF_OK) {
         free(rows);
         return status;
@@ -409,12 +419,16 @@ static llmperf_status prepare(const sweep_arguments *a, const option_result *res
                               llmperf_notes *skipped, llmperf_error *error)
 {
     llmperf_status status = common_workload(&a->common, &s->workload, error);
+    common_load_options(&a->common, &s->paths, &s->loading);
+    s->loaded = calloc(QUANTS_MAX + HW_MAX, sizeof *s->loaded);
+    if (status == LLMPERF_OK && !s->loaded)
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (status == LLMPERF_OK)
         status = load_models(a, result->positional[0], s, error);
     if (status == LLMPERF_OK)
-        status = load_parts(a, result->positional[1], s, error);
+        status = load_parts(result->positional[1], s, error);
     if (status == LLMPERF_OK)
-        status = load_calibrations(a, s, skipped, error);
+        status = load_calibrations(s, skipped, error);
     if (status == LLMPERF_OK)
         status = read_dtypes("weight-dtype", a->weight_dtype, s->weight, &s->weight_count, error);
     if (status == LLMPERF_OK)

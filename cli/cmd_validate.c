@@ -204,10 +204,7 @@ static int run(int argc, char **argv)
     common_output output;
     device_session device = {0};
     llmperf_comparison comparison = {0};
-    static llmperf_model model;
-    static llmperf_hw hw;
-    static llmperf_calib calib;
-    bool calibrated = false;
+    llmperf_loaded model = {0}, part = {0};
     char why[LLMPERF_TEXT_MAX] = "";
     llmperf_status status =
         common_parse(&COMMAND_VALIDATE, argc, argv, &arguments, &result, &error);
@@ -217,43 +214,46 @@ static int run(int argc, char **argv)
         option_print_help(stdout, &COMMAND_VALIDATE);
         return 0;
     }
-    status = common_load_model(&arguments.common, result.positional[0], &model, &error);
+    status = common_load(&arguments.common, result.positional[0], NULL, &model, &error);
     if (status == LLMPERF_OK)
         status = device_open_text(arguments.backend, arguments.device, arguments.options, &device,
                                   &error);
     if (status == LLMPERF_OK && result.positional_count > 1)
-        status = common_load_hw(&arguments.common, result.positional[1], &hw, &error);
-    else if (status == LLMPERF_OK && !device_spec(&arguments.common, &device.device, &hw, why))
+        status = common_load(&arguments.common, NULL, result.positional[1], &part, &error);
+    else if (status == LLMPERF_OK && !device_spec(&arguments.common, &device.device, &part, why))
         status = llmperf_fail(&error, LLMPERF_E_USAGE,
                               "no shipped hardware is '%s'%s%s; name one, or a file that "
                               "'llmperf calibrate --write-hw' wrote",
                               device.device.name, why[0] ? ": " : "", why);
+    else if (status == LLMPERF_OK)
+        status = common_load_calib(&arguments.common, &part, &error);
+    if (status == LLMPERF_OK && part.calib)
+        status = follow_products(&arguments, part.calib, &device, &error);
     if (status == LLMPERF_OK)
-        status = common_load_calib(&arguments.common, &hw, &calib, &calibrated, &error);
-    if (status == LLMPERF_OK && calibrated)
-        status = follow_products(&arguments, &calib, &device, &error);
-    if (status == LLMPERF_OK)
-        status = run_batches(&arguments, &model, &hw, calibrated ? &calib : NULL, &device,
-                             &comparison, &error);
+        status =
+            run_batches(&arguments, model.model, part.hw, part.calib, &device, &comparison, &error);
     if (status == LLMPERF_OK)
         status = common_open_output(&arguments.common, &output, &error);
     if (status == LLMPERF_OK) {
         char title[LLMPERF_TEXT_MAX];
         const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
         note_state(&comparison);
-        note_library(&comparison, calibrated ? &calib : NULL, &device);
-        if (calibrated)
-            snprintf(title, sizeof title, "%s on %s, %s (%s)", model.name, device.device.name,
-                     calib.borrowed > 0 ? "borrowed" : "calibrated", calib.name);
+        note_library(&comparison, part.calib, &device);
+        if (part.calib)
+            snprintf(title, sizeof title, "%s on %s, %s (%s)", model.model->name,
+                     device.device.name, part.calib->borrowed > 0 ? "borrowed" : "calibrated",
+                     part.calib->name);
         else
             snprintf(title, sizeof title, "%s on %s, no calibration: predictions are bounds",
-                     model.name, device.device.name);
+                     model.model->name, device.device.name);
         status = llmperf_write_comparison(output.file, output.format, &comparison, title, &style,
                                           &error);
         llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
         status = status == LLMPERF_OK ? closed : status;
     }
     llmperf_comparison_free(&comparison);
+    llmperf_loaded_free(&model);
+    llmperf_loaded_free(&part);
     device_close(&device);
     return common_report(status, &error);
 }

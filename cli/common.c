@@ -124,134 +124,39 @@ llmperf_status common_parse(const option_command *command, int argc, char **argv
 
 /* ---- specifications --------------------------------------------------------------------------------- */
 
-static void add_path(llmperf_spec_paths *paths, const char *folder, const char *below)
+void common_load_options(const common_arguments *a, llmperf_spec_paths *paths,
+                         llmperf_load_options *ret_options)
 {
-    const int most = (int)(sizeof paths->folder / sizeof *paths->folder);
-    if (!folder || !*folder || paths->count >= most)
-        return;
-    int length = snprintf(paths->folder[paths->count], LLMPERF_PATH_MAX, "%s%s", folder, below);
-    if (length > 0 && length < LLMPERF_PATH_MAX)
-        paths->count++;
+    llmperf_spec_paths_default(a->specs, paths);
+    *ret_options = (llmperf_load_options){
+        .paths = paths, .quant = a->quant, .calibration = a->calibration, .engine = a->engine};
 }
 
-void common_spec_paths(const common_arguments *arguments, llmperf_spec_paths *ret_paths)
-{
-    char program[LLMPERF_PATH_MAX];
-    memset(ret_paths, 0, sizeof *ret_paths);
-    add_path(ret_paths, arguments->specs, "");
-    add_path(ret_paths, getenv("LLMPERF_SPECS"), "");
-    const char *data = getenv("XDG_DATA_HOME");
-    if (data && data[0] == '/')
-        add_path(ret_paths, data, "/llmperf/specs");
-    else
-        add_path(ret_paths, getenv("HOME"), "/.local/share/llmperf/specs");
-    /* by the program's own place, so that a moved tree or package still finds its files: the
-     * prefix's share/ when installed, the source tree two levels up when not */
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length > 0) {
-        program[length] = '\0';
-        char *slash = strrchr(program, '/');
-        if (slash) {
-            *slash = '\0';
-            add_path(ret_paths, program, "/../share/llmperf/specs");
-            add_path(ret_paths, program, "/../../specs");
-        }
-    }
-    add_path(ret_paths, LLMPERF_DATA_FOLDER, "/specs");
-}
-
-llmperf_status common_load_model(const common_arguments *arguments, const char *name,
-                                 llmperf_model *ret_model, llmperf_error *error)
+llmperf_status common_load(const common_arguments *arguments, const char *model, const char *hw,
+                           llmperf_loaded *ret_loaded, llmperf_error *error)
 {
     llmperf_spec_paths paths;
-    char path[LLMPERF_PATH_MAX];
-    common_spec_paths(arguments, &paths);
-    llmperf_status status = llmperf_find_model(&paths, name, path, error);
-    if (status == LLMPERF_OK)
-        status = llmperf_model_load(path, ret_model, error);
-    if (status == LLMPERF_OK && arguments->quant)
-        status = llmperf_model_quantise(ret_model, arguments->quant, error);
-    return status;
+    llmperf_load_options options;
+    common_load_options(arguments, &paths, &options);
+    options.model = model;
+    options.hw = hw;
+    return llmperf_load(&options, ret_loaded, error);
 }
 
 llmperf_status common_load_hw(const common_arguments *arguments, const char *name,
-                              llmperf_hw *ret_hw, llmperf_error *error)
+                              llmperf_loaded *ret_loaded, llmperf_error *error)
+{
+    const common_arguments untimed = {.specs = arguments->specs, .calibration = "none"};
+    return common_load(&untimed, NULL, name, ret_loaded, error);
+}
+
+llmperf_status common_load_calib(const common_arguments *arguments, llmperf_loaded *loaded,
+                                 llmperf_error *error)
 {
     llmperf_spec_paths paths;
-    char path[LLMPERF_PATH_MAX];
-    common_spec_paths(arguments, &paths);
-    llmperf_status status = llmperf_find_hw(&paths, name, path, error);
-    if (status == LLMPERF_OK)
-        status = llmperf_hw_load(path, ret_hw, error);
-    if (status == LLMPERF_OK && strcmp(path, name) == 0) /* a file of the user's */
-        status = llmperf_hw_suspect(&paths, ret_hw, error);
-    return status;
-}
-
-/* The profile of an engine on a part, over the fits of `kernels` (NULL = none). */
-static llmperf_status load_engine(const llmperf_spec_paths *paths, const char *name,
-                                  const llmperf_hw *hw, const llmperf_calib *kernels,
-                                  llmperf_calib *ret_calib, llmperf_error *error)
-{
-    char path[LLMPERF_PATH_MAX];
-    llmperf_engine_part part;
-    llmperf_engine *engine = malloc(sizeof *engine);
-    if (!engine)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_status status = llmperf_find_engine(paths, name, path, error);
-    if (status == LLMPERF_OK)
-        status = llmperf_engine_load(path, engine, error);
-    if (status == LLMPERF_OK) {
-        llmperf_engine_choose(paths, engine, hw, false, &part);
-        llmperf_engine_calib(engine, &part, hw, kernels, ret_calib);
-    }
-    free(engine);
-    return status;
-}
-
-static llmperf_status load_kernels(const llmperf_spec_paths *paths, const char *asked,
-                                   const llmperf_hw *hw, llmperf_calib *ret_calib,
-                                   llmperf_error *error)
-{
-    char path[LLMPERF_PATH_MAX];
-    llmperf_status status = llmperf_find_calib(paths, asked, path, error);
-    if (status == LLMPERF_OK)
-        status = llmperf_calib_load(path, ret_calib, error);
-    if (status == LLMPERF_OK)
-        llmperf_calib_lend(ret_calib, paths, hw);
-    return status;
-}
-
-llmperf_status common_load_calib(const common_arguments *arguments, const llmperf_hw *hw,
-                                 llmperf_calib *ret_calib, bool *ret_given, llmperf_error *error)
-{
-    llmperf_spec_paths paths;
-    llmperf_status status = LLMPERF_OK;
-    const char *asked = arguments->calibration, *engine = arguments->engine;
-    bool none = asked && strcmp(asked, "none") == 0;
-    *ret_given = false;
-    if (engine && strcmp(engine, "none") == 0)
-        engine = NULL;
-    if (!hw || (none && !engine))
-        return LLMPERF_OK;
-    common_spec_paths(arguments, &paths);
-    if (!asked && !engine)
-        return llmperf_calib_choose(&paths, hw, NULL, ret_calib, ret_given, error);
-    if (engine && (none || !asked)) {
-        status = load_engine(&paths, engine, hw, NULL, ret_calib, error);
-    } else {
-        status = load_kernels(&paths, asked, hw, ret_calib, error);
-        llmperf_calib *kernels = engine && status == LLMPERF_OK ? malloc(sizeof *kernels) : NULL;
-        if (engine && status == LLMPERF_OK && !kernels)
-            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-        if (kernels) {
-            *kernels = *ret_calib;
-            status = load_engine(&paths, engine, hw, kernels, ret_calib, error);
-        }
-        free(kernels);
-    }
-    *ret_given = status == LLMPERF_OK;
-    return status;
+    llmperf_load_options options;
+    common_load_options(arguments, &paths, &options);
+    return llmperf_load_calib(&options, loaded->hw, &loaded->calib, error);
 }
 
 /* ---- workload ----------------------------------------------------------------------------------------- */

@@ -156,23 +156,23 @@ int common_report(llmperf_status status, const llmperf_error *error);
 llmperf_status common_parse(const option_command *command, int argc, char **argv, void *arguments,
                             option_result *ret_result, llmperf_error *error);
 
-/* The folders that hold specifications, in the order of docs/interface.md. */
-void common_spec_paths(const common_arguments *arguments, llmperf_spec_paths *ret_paths);
+/* How the options ask to load, model and hardware apart; `paths` is filled and borrowed. */
+void common_load_options(const common_arguments *arguments, llmperf_spec_paths *paths,
+                         llmperf_load_options *ret_options);
 
 /* The workload that the options ask for. Errors: LLMPERF_E_USAGE, LLMPERF_E_UNSUPPORTED. */
 llmperf_status common_workload(const common_arguments *arguments, llmperf_workload *ret_workload,
                                llmperf_error *error);
 
-llmperf_status common_load_model(const common_arguments *arguments, const char *name,
-                                 llmperf_model *ret_model, llmperf_error *error);
+/* A model and hardware (NULL = not wanted) with what times it, as the options ask for. On failure
+ * there is nothing to free. */
+llmperf_status common_load(const common_arguments *arguments, const char *model, const char *hw,
+                           llmperf_loaded *ret_loaded, llmperf_error *error);
+/* Hardware alone; and what times hardware that is loaded. */
 llmperf_status common_load_hw(const common_arguments *arguments, const char *name,
-                              llmperf_hw *ret_hw, llmperf_error *error);
-
-/* The calibration that the options ask for, or the best one for the part; *ret_given is false for
- * none, also where there is no part (hw NULL). With --engine it is that of the engine's profile; a
- * calibration that was asked for by name then times the operators it has fits for. */
-llmperf_status common_load_calib(const common_arguments *arguments, const llmperf_hw *hw,
-                                 llmperf_calib *ret_calib, bool *ret_given, llmperf_error *error);
+                              llmperf_loaded *ret_loaded, llmperf_error *error);
+llmperf_status common_load_calib(const common_arguments *arguments, llmperf_loaded *loaded,
+                                 llmperf_error *error);
 
 /* Where a result goes: stdout, or a file beside the asked one that replaces it once complete. */
 typedef struct common_output {

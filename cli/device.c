@@ -108,27 +108,40 @@ static bool refuse(char why[LLMPERF_TEXT_MAX], const char *format, ...)
     return false;
 }
 
+/* Does what was found agree with the part that has the device's name? */
+static bool agrees(const llmperf_device *device, const llmperf_hw *hw, char why[LLMPERF_TEXT_MAX])
+{
+    if (strcmp(device->kind, "gpu") != 0)
+        return true;
+    if (hw->units > 0 && hw->units != device->units)
+        return refuse(why, "its name is that of %s, but it has %.0f units where that has %.0f",
+                      hw->name, device->units, hw->units);
+    if (!is_near(device->memory_bytes, memory_of(hw), MEMORY_FRAC))
+        return refuse(why, "its name is that of %s, but it has %.3g GB where that has %.3g GB",
+                      hw->name, device->memory_bytes / 1e9, memory_of(hw) / 1e9);
+    return true;
+}
+
 bool device_spec(const common_arguments *arguments, const llmperf_device *device,
-                 llmperf_hw *ret_hw, char why[LLMPERF_TEXT_MAX])
+                 llmperf_loaded *ret_loaded, char why[LLMPERF_TEXT_MAX])
 {
     llmperf_error ignored = {0};
     likeness like = {.device = device};
+    llmperf_loaded l = {0};
     llmperf_spec_paths paths;
-    bool is_gpu = strcmp(device->kind, "gpu") == 0;
-    bool named = !strchr(device->name, '/') && /* would be taken for a path */
-                 common_load_hw(arguments, device->name, ret_hw, &ignored) == LLMPERF_OK;
     refuse(why, "%s", "");
-    if (named && !is_gpu)
-        return true;
-    if (named && ret_hw->units > 0 && ret_hw->units != device->units)
-        return refuse(why, "its name is that of %s, but it has %.0f units where that has %.0f",
-                      ret_hw->name, device->units, ret_hw->units);
-    if (named && !is_near(device->memory_bytes, memory_of(ret_hw), MEMORY_FRAC))
-        return refuse(why, "its name is that of %s, but it has %.3g GB where that has %.3g GB",
-                      ret_hw->name, device->memory_bytes / 1e9, memory_of(ret_hw) / 1e9);
-    if (named || !is_gpu)
-        return named;
-    common_spec_paths(arguments, &paths);
+    if (!strchr(device->name, '/') && /* would be taken for a path */
+        common_load_hw(arguments, device->name, &l, &ignored) == LLMPERF_OK) {
+        bool good = agrees(device, l.hw, why);
+        if (good)
+            *ret_loaded = l;
+        else
+            llmperf_loaded_free(&l);
+        return good;
+    }
+    if (strcmp(device->kind, "gpu") != 0)
+        return false;
+    llmperf_spec_paths_default(arguments->specs, &paths);
     llmperf_list_specs(&paths, "hardware", visit_like, &like, &ignored);
     if (like.count > 0)
         return refuse(why, "by units, memory and bandwidth it is like %s; --spec names one",

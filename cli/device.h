@@ -30,7 +30,7 @@ llmperf_status device_open_text(const char *backend, const char *which, const ch
  * the same properties, "" when nothing is known.
  */
 bool device_spec(const common_arguments *arguments, const llmperf_device *device,
-                 llmperf_hw *ret_hw, char why[LLMPERF_TEXT_MAX]);
+                 llmperf_loaded *ret_loaded, char why[LLMPERF_TEXT_MAX]);
 
 /* "33.6 MB" and the like, for people. Returns buffer. */
 char *device_bytes(double bytes, char *buffer, size_t size);

@@ -211,7 +211,7 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
                               llmperf_error *error)
 {
     static llmperf_engine engine, shipped;
-    static llmperf_hw hw;
+    llmperf_loaded part = {0};
     static reasons why;
     llmperf_spec_paths specs;
     common_output residuals;
@@ -221,11 +221,11 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     const llmperf_runs_options reading = {.map = a->map, .visit = bad_row, .context = &why};
     const char *aliases[LLMPERF_ALIASES_MAX + 1] = {0};
     llmperf_status status = LLMPERF_OK;
-    common_spec_paths(a->common, &specs);
+    llmperf_spec_paths_default(a->common->specs, &specs);
     name_engine(a, &specs, &shipped, &options, aliases);
     if (a->hw) {
-        status = common_load_hw(a->common, a->hw, &hw, error);
-        options.hw = &hw;
+        status = common_load_hw(a->common, a->hw, &part, error);
+        options.hw = part.hw;
     }
     for (int i = 0; paths[i] && status == LLMPERF_OK; i++)
         status = llmperf_runs_read(&runs, paths[i], &reading, error);
@@ -236,6 +236,7 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     if (status == LLMPERF_OK)
         status = llmperf_fit_engine(&runs, &specs, &options, &engine, error);
     llmperf_runs_free(&runs);
+    llmperf_loaded_free(&part);
     if (why.residuals) {
         llmperf_status closed = common_close_output(&residuals, status == LLMPERF_OK, error);
         status = status == LLMPERF_OK ? closed : status;

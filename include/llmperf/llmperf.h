@@ -7,6 +7,7 @@
 #include "llmperf/calib.h"
 #include "llmperf/engine.h"
 #include "llmperf/explain.h"
+#include "llmperf/load.h"
 #include "llmperf/op.h"
 #include "llmperf/predict.h"
 #include "llmperf/report.h"

@@ -203,6 +203,11 @@ typedef struct llmperf_params {
 
 LLMPERF_API llmperf_params llmperf_model_params(const llmperf_model *model);
 
+/* Compares the count with the one that the model's file says was published, if it does; `name` stands
+ * for the file. Errors: LLMPERF_E_SPEC when they differ by more than 0.5 %. */
+LLMPERF_API llmperf_status llmperf_model_check_params(const llmperf_model *model, const char *name,
+                                                      llmperf_error *error);
+
 /* Number of layers of all kinds. */
 LLMPERF_API int64_t llmperf_model_layers(const llmperf_model *model);
 

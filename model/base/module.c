@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "llmperf/spec.h"
+#include "paths.h"
 
 #ifndef LLMPERF_MODULE_FOLDER
 #define LLMPERF_MODULE_FOLDER "/usr/local/lib/llmperf" /* where modules are installed */
@@ -18,16 +19,6 @@
 const char *llmperf_module_folder(void)
 {
     return LLMPERF_MODULE_FOLDER;
-}
-
-/* Folder of the running program, or "" when it cannot be told. */
-static void program_folder(char *folder, size_t size)
-{
-    ssize_t length = readlink("/proc/self/exe", folder, size - 1);
-    folder[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
 }
 
 /* FOLDER + UP + BELOW + "/llmperf-NAME.so"; false when it is too long or there is no such file. */

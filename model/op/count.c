@@ -72,6 +72,20 @@ llmperf_params llmperf_model_params(const llmperf_model *model)
     return params;
 }
 
+llmperf_status llmperf_model_check_params(const llmperf_model *model, const char *name,
+                                          llmperf_error *error)
+{
+    static const double MOST_OFF = 0.005;
+    int64_t total = llmperf_model_params(model).total, published = model->published_params;
+    double off = published ? (double)total / (double)published - 1 : 0;
+    if (off <= MOST_OFF && off >= -MOST_OFF)
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_SPEC,
+                        "%s: %lld parameters counted, %lld published: off by %.2f %%; at most 0.5 "
+                        "%% is allowed",
+                        name, (long long)total, (long long)published, 100 * off);
+}
+
 int64_t llmperf_model_layers(const llmperf_model *model)
 {
     int64_t layers = 0;
