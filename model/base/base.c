@@ -76,6 +76,8 @@ static size_t character_length(const char *at, bool *ret_harmless)
 
 char *llmperf_escape(const char *text, char *buffer, size_t size)
 {
+    if (!text || !buffer)
+        return buffer;
     static const char digits[] = "0123456789abcdef";
     if (size == 0)
         return buffer;
@@ -120,15 +122,15 @@ static bool is_full(const char *text, size_t used)
 llmperf_status llmperf_fail_va(llmperf_error *error, llmperf_status status, const char *format,
                                va_list arguments)
 {
-    if (!error)
+    if (!error || !format)
         return status;
-    if (error->faults == 0)
+    if (error->faults <= 0)
         error->status = status;
     if (error->faults < INT_MAX)
         error->faults++;
 
-    size_t used = strlen(error->text);
-    if (is_full(error->text, used))
+    size_t used = strnlen(error->text, sizeof error->text);
+    if (used == sizeof error->text || is_full(error->text, used))
         return status;
 
     char message[LLMPERF_ERROR_TEXT_MAX];
@@ -205,6 +207,8 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
 
 const char *llmperf_nearest(const char *word, const char *const *words)
 {
+    if (!word || !words)
+        return NULL;
     size_t length = strlen(word);
     if (length > WORD_MAX)
         return NULL;
@@ -256,6 +260,8 @@ static int next_of_name(const char *name, const char **at)
 
 bool llmperf_same_part(const char *a, const char *b)
 {
+    if (!a || !b)
+        return false;
     const char *at = a, *bt = b;
     for (bool some = false;; some = true) {
         int c = next_of_name(a, &at);
@@ -303,6 +309,8 @@ static bool is_decimal_number(const char *text)
 
 bool llmperf_parse_double(const char *text, double *ret_value)
 {
+    if (!text || !ret_value)
+        return false;
     if (!is_decimal_number(text))
         return false;
     locale_t neutral = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -319,6 +327,8 @@ bool llmperf_parse_double(const char *text, double *ret_value)
 
 char *llmperf_format_double(double value, char *buffer)
 {
+    if (!buffer)
+        return NULL;
     const double exact_integers = 9007199254740992.0; /* 2^53 */
     locale_scope scope = enter_neutral_locale();
     if (fabs(value) <= exact_integers && value == floor(value)) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "llmperf/predict.h"
+#include "entry.h"
 
 typedef struct dtype_row {
     const char *name;
@@ -73,6 +74,8 @@ double llmperf_dtype_bits(llmperf_dtype dtype)
 
 llmperf_dtype llmperf_dtype_parse(const char *text)
 {
+    if (!text)
+        return LLMPERF_DTYPE_NONE;
     char lower[32];
     size_t length = 0;
     if (strncmp(text, "torch.", 6) == 0)
@@ -123,6 +126,8 @@ static bool holds(llmperf_dtype arithmetic, llmperf_dtype operand)
 
 llmperf_dtype llmperf_compute_dtype(const llmperf_hw *hw, llmperf_dtype a, llmperf_dtype b)
 {
+    if (!IS_BELOW(a, LLMPERF_DTYPE_COUNT) || !IS_BELOW(b, LLMPERF_DTYPE_COUNT))
+        return LLMPERF_DTYPE_NONE;
     for (size_t i = 0; i < sizeof BY_WIDTH / sizeof *BY_WIDTH; i++) {
         llmperf_dtype dtype = BY_WIDTH[i];
         if (hw && hw->peak_flop_per_s[dtype] <= 0)

@@ -33,6 +33,8 @@ static bool path_of(const char *folder, const char *up, const char *below, const
 
 bool llmperf_module_path(const char *name, const char *build_folder, char *ret_path)
 {
+    if (!name || !build_folder || !ret_path)
+        return false;
     char program[LLMPERF_PATH_MAX], path[LLMPERF_PATH_MAX];
     const struct {
         const char *folder, *up, *below;

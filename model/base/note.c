@@ -7,7 +7,7 @@ void llmperf_note(llmperf_notes *notes, const char *format, ...)
 {
     char raw[LLMPERF_TEXT_MAX];
     va_list arguments;
-    if (notes->count >= LLMPERF_NOTES_MAX)
+    if (!notes || !format || notes->count < 0 || notes->count >= LLMPERF_NOTES_MAX)
         return;
     va_start(arguments, format);
     vsnprintf(raw, sizeof raw, format, arguments);

@@ -12,6 +12,7 @@
 #include "doc.h"
 #include "kin.h"
 #include "llmperf/calib.h"
+#include "entry.h"
 
 enum { HEAD_BYTES = 16384 };
 
@@ -234,6 +235,7 @@ llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmpe
                                     const char *library, llmperf_calib *ret_calib, bool *ret_found,
                                     llmperf_error *error)
 {
+    NEEDS(paths_are_sound(paths) && hw_is_sound(hw) && ret_calib && ret_found, error);
     chooser c = {.paths = paths, .hw = hw, .library = library, .other = malloc(sizeof *c.other)};
     if (!c.other)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
@@ -310,6 +312,7 @@ static void remark_taken(const llmperf_calib *from, llmperf_calib_entry *entry)
 llmperf_status llmperf_calib_complete(llmperf_calib *calib, const llmperf_calib *from,
                                       llmperf_error *error)
 {
+    NEEDS(calib && from, error);
     int had = calib->entry_count;
     double spread = fmax(from->borrowed, TWIN);
     for (int i = 0; i < from->entry_count; i++) {

@@ -6,6 +6,7 @@
  * tests/unit/test_explain.c holds the two together for every row.
  */
 #include "explain.h"
+#include "entry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -375,6 +376,7 @@ static void explain_field(explainer *e, const field_row *row)
 
 llmperf_status llmperf_explain_check(const char *name, llmperf_error *error)
 {
+    NEEDS(name, error);
     target_of_name target;
     return resolve(name, &target, error);
 }
@@ -382,6 +384,7 @@ llmperf_status llmperf_explain_check(const char *name, llmperf_error *error)
 llmperf_status llmperf_explain(const llmperf_explain_query *query,
                                llmperf_explanation *ret_explanation, llmperf_error *error)
 {
+    NEEDS(query && query->name && query->c && query->asked && ret_explanation, error);
     target_of_name target = {.op = LLMPERF_OP_COUNT};
     llmperf_status status = resolve(query->name, &target, error);
     if (status != LLMPERF_OK)

@@ -13,6 +13,7 @@
 #include "llmperf/report.h"
 #include "page.h"
 #include "sink.h"
+#include "entry.h"
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
@@ -1452,6 +1453,7 @@ static llmperf_status record_symbolic(FILE *out, bool csv, const llmperf_config 
 llmperf_status llmperf_write_symbolic(FILE *out, const char *format, const llmperf_config *c,
                                       const llmperf_text_style *style, llmperf_error *error)
 {
+    NEEDS(out, error);
     printed phases[2] = {{.count = 0}, {.count = 0}};
     symbol_use use = {.used = {false}};
     const char *const *known = llmperf_formats();

@@ -7,6 +7,7 @@
 
 #include "page.h"
 #include "sink.h"
+#include "entry.h"
 
 /* For a person: "1.34 GB". */
 static char *human_value(double value, llmperf_unit unit, char *buffer)
@@ -408,6 +409,7 @@ llmperf_status llmperf_write_explanation(FILE *out, const char *format,
                                          const llmperf_explanation *explanation,
                                          const llmperf_text_style *style, llmperf_error *error)
 {
+    NEEDS(out && explanation, error);
     switch (form_of(format, error)) {
     case FORM_JSON:
         return json_explanation(out, explanation, error);
@@ -494,6 +496,7 @@ static llmperf_status page_list(FILE *out, bool markdown, bool color, llmperf_er
 llmperf_status llmperf_write_explain_list(FILE *out, const char *format,
                                           const llmperf_text_style *style, llmperf_error *error)
 {
+    NEEDS(out, error);
     switch (form_of(format, error)) {
     case FORM_JSON:
         return record_list(out, false, error);

@@ -44,6 +44,8 @@ void count_layer(const llmperf_model *model, const llmperf_layer *layer, int64_t
 
 llmperf_params llmperf_model_params(const llmperf_model *model)
 {
+    if (!model)
+        return (llmperf_params){0};
     weight_count sum;
     llmperf_params params = {0};
     int64_t idle = 0; /* experts that a token does not pass */
@@ -88,6 +90,8 @@ llmperf_status llmperf_model_check_params(const llmperf_model *model, const char
 
 int64_t llmperf_model_layers(const llmperf_model *model)
 {
+    if (!model)
+        return 0;
     int64_t layers = 0;
     for (int i = 0; i < model->layer_kind_count; i++)
         layers += model->layers[i].count;
@@ -128,11 +132,15 @@ static double weight_bytes(const llmperf_model *model, const llmperf_config *c, 
 
 double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_config *c)
 {
+    if (!model)
+        return 0;
     return weight_bytes(model, c, 1);
 }
 
 double llmperf_weight_bytes(const llmperf_config *c)
 {
+    if (!c)
+        return 0;
     return weight_bytes(c->model, c, c->workload.tp);
 }
 
@@ -176,6 +184,8 @@ static double state_bytes(const llmperf_model *model, int64_t tp)
 
 double llmperf_kv_bytes(const llmperf_config *c, int64_t batch, int64_t tokens)
 {
+    if (!c)
+        return 0;
     int64_t blocks = ceil_div(tokens, c->workload.kv_block);
     double held = (double)blocks * (double)c->workload.kv_block;
     int64_t tp = c->workload.tp;
@@ -185,16 +195,22 @@ double llmperf_kv_bytes(const llmperf_config *c, int64_t batch, int64_t tokens)
 
 double llmperf_state_bytes(const llmperf_config *c, int64_t batch)
 {
+    if (!c)
+        return 0;
     return (double)batch * state_bytes(c->model, c->workload.tp);
 }
 
 double llmperf_kv_bytes_per_token(const llmperf_model *model, double bytes_per_element)
 {
+    if (!model)
+        return 0;
     return kv_values(model, 1, 1) * bytes_per_element;
 }
 
 double llmperf_kv_bytes_per_token_long(const llmperf_model *model, double bytes_per_element)
 {
+    if (!model)
+        return 0;
     /* between two lengths beyond every window only layers without one grow */
     double far = 4611686018427387904.0; /* 2^62: doubles and its half stay exact for one token */
     double values = 0;
@@ -213,10 +229,14 @@ double llmperf_kv_bytes_per_token_long(const llmperf_model *model, double bytes_
 
 double llmperf_index_bytes_per_token(const llmperf_model *model)
 {
+    if (!model)
+        return 0;
     return index_bytes(model, 1, 1);
 }
 
 double llmperf_state_bytes_per_sequence(const llmperf_model *model)
 {
+    if (!model)
+        return 0;
     return state_bytes(model, 1);
 }

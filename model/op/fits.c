@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fits.h"
+#include "entry.h"
 
 static const llmperf_calib_entry IDEAL = {
     .param = {[LLMPERF_PARAM_COMPUTE] = 1,
@@ -40,6 +41,8 @@ llmperf_calib_entry llmperf_calib_ideal(llmperf_op_kind kind)
 
 llmperf_param_range llmperf_param_limits(llmperf_param param)
 {
+    if (!IS_BELOW(param, LLMPERF_PARAM_COUNT))
+        return (llmperf_param_range){0};
     static const llmperf_param_range RANGE[LLMPERF_PARAM_COUNT] = {
         [LLMPERF_PARAM_COMPUTE] = {0, 1.05, true},    [LLMPERF_PARAM_MEMORY] = {0, 1.05, true},
         [LLMPERF_PARAM_LINK] = {0, 1.05, true},       [LLMPERF_PARAM_NORM] = {0, INFINITY, true},
@@ -65,6 +68,8 @@ llmperf_param_range llmperf_param_limits(llmperf_param param)
 
 double llmperf_param_neutral(llmperf_param param)
 {
+    if (!IS_BELOW(param, LLMPERF_PARAM_COUNT))
+        return 0;
     return param == LLMPERF_PARAM_LINK ? 1 : IDEAL.param[param];
 }
 
@@ -152,6 +157,9 @@ llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind, llm
                                  llmperf_dtype dtype, const llmperf_calib_entry *entry,
                                  llmperf_error *error)
 {
+    NEEDS(calib && entry && IS_BELOW(kind, LLMPERF_KIND_COUNT) &&
+              IS_BELOW(regime, LLMPERF_REGIME_COUNT) && IS_BELOW(dtype, LLMPERF_DTYPE_COUNT),
+          error);
     llmperf_status status = check_params(entry, kind, error);
     if (status != LLMPERF_OK)
         return status;
@@ -170,6 +178,7 @@ llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind, llm
 llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry *entry,
                                  llmperf_error *error)
 {
+    NEEDS(calib && entry, error);
     const llmperf_calib_key *key = &entry->key;
     const char *wrong = wrong_key(key);
     if (wrong)
@@ -196,6 +205,8 @@ llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry
 
 char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t size)
 {
+    if (!key || !buffer || size == 0)
+        return buffer;
     const char *regime = llmperf_regime_name((llmperf_regime)key->regime);
     if (key->kind == LLMPERF_KIND_COLLECTIVE) {
         const char *name = llmperf_collective_name((llmperf_collective)key->collective);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "llmperf/predict.h"
+#include "entry.h"
 
 static const char *const OP_NAMES[LLMPERF_OP_COUNT] = {
     [LLMPERF_OP_EMBED] = "embed",
@@ -120,6 +121,9 @@ const char *llmperf_collective_name(llmperf_collective collective)
 
 double llmperf_collective_share(llmperf_collective collective, double devices)
 {
+    if (!IS_BELOW(collective, LLMPERF_COLLECTIVE_COUNT) || collective == LLMPERF_COLLECTIVE_NONE ||
+        !(devices >= 1))
+        return 0;
     if (collective == LLMPERF_COLLECTIVE_SEND_RECV)
         return 1;
     double rounds = collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 2 : 1;
@@ -128,6 +132,8 @@ double llmperf_collective_share(llmperf_collective collective, double devices)
 
 bool llmperf_op_is_experts(const llmperf_op *op)
 {
+    if (!op)
+        return false;
     return op->id == LLMPERF_OP_MOE_GATE_UP || op->id == LLMPERF_OP_MOE_UP ||
            op->id == LLMPERF_OP_MOE_DOWN;
 }
@@ -149,6 +155,8 @@ static llmperf_op part_of(const llmperf_op *op, double share, double flop, doubl
 
 llmperf_op llmperf_op_prompt(const llmperf_op *op)
 {
+    if (!op)
+        return (llmperf_op){0};
     double tokens = op->sequences * op->query_tokens;
     llmperf_op part = part_of(op, tokens / (tokens + op->lone_sequences), op->flop - op->lone_flop,
                               op->kv_read_bytes - op->lone_kv_read_bytes);
@@ -158,6 +166,8 @@ llmperf_op llmperf_op_prompt(const llmperf_op *op)
 
 llmperf_op llmperf_op_lone(const llmperf_op *op)
 {
+    if (!op)
+        return (llmperf_op){0};
     double tokens = op->sequences * op->query_tokens + op->lone_sequences;
     llmperf_op part =
         part_of(op, op->lone_sequences / tokens, op->lone_flop, op->lone_kv_read_bytes);
@@ -175,6 +185,8 @@ const char *llmperf_op_name(llmperf_op_id id)
 
 llmperf_op_id llmperf_op_parse(const char *name)
 {
+    if (!name)
+        return LLMPERF_OP_COUNT;
     for (int i = 0; i < LLMPERF_OP_COUNT; i++)
         if (strcmp(name, OP_NAMES[i]) == 0)
             return (llmperf_op_id)i;
@@ -215,6 +227,8 @@ bool llmperf_param_is_time(llmperf_param param)
 
 llmperf_param llmperf_param_parse(const char *name)
 {
+    if (!name)
+        return LLMPERF_PARAM_COUNT;
     for (int i = 0; i < LLMPERF_PARAM_COUNT; i++)
         if (strcmp(name, PARAM_NAMES[i]) == 0)
             return (llmperf_param)i;

@@ -7,8 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "entry.h"
+
 void llmperf_plot_free(llmperf_plot *plot)
 {
+    if (!plot)
+        return;
     for (int p = 0; p < plot->panel_count; p++)
         for (int s = 0; s < plot->panel[p].series_count; s++)
             free(plot->panel[p].series[s].point);
@@ -17,7 +21,7 @@ void llmperf_plot_free(llmperf_plot *plot)
 
 llmperf_plot_panel *llmperf_plot_add_panel(llmperf_plot *plot, const char *name, const char *title)
 {
-    if (plot->panel_count == LLMPERF_PLOT_PANELS_MAX)
+    if (!plot || !name || !title || plot->panel_count == LLMPERF_PLOT_PANELS_MAX)
         return NULL;
     llmperf_plot_panel *panel = &plot->panel[plot->panel_count++];
     snprintf(panel->name, sizeof panel->name, "%s", name);
@@ -28,7 +32,7 @@ llmperf_plot_panel *llmperf_plot_add_panel(llmperf_plot *plot, const char *name,
 llmperf_plot_series *llmperf_plot_add_series(llmperf_plot_panel *panel, const char *name,
                                              unsigned draw)
 {
-    if (panel->series_count == LLMPERF_PLOT_SERIES_MAX)
+    if (!panel || !name || panel->series_count == LLMPERF_PLOT_SERIES_MAX)
         return NULL;
     llmperf_plot_series *series = &panel->series[panel->series_count++];
     snprintf(series->name, sizeof series->name, "%s", name);
@@ -44,6 +48,7 @@ static bool is_drawable(const llmperf_plot_axis *axis, double value)
 llmperf_status llmperf_plot_add_point(const llmperf_plot_panel *panel, llmperf_plot_series *series,
                                       const llmperf_plot_point *point, llmperf_error *error)
 {
+    NEEDS(panel && point, error);
     llmperf_plot_point p = *point;
     if (!series || !is_drawable(&panel->x, p.x) || !is_drawable(&panel->y, p.y))
         return LLMPERF_OK;
@@ -63,6 +68,8 @@ llmperf_status llmperf_plot_add_point(const llmperf_plot_panel *panel, llmperf_p
 
 void llmperf_plot_add_mark(llmperf_plot_panel *panel, const llmperf_plot_mark *mark)
 {
+    if (!panel || !mark)
+        return;
     const llmperf_plot_axis *axis = mark->on_y ? &panel->y : &panel->x;
     if (panel->mark_count == LLMPERF_PLOT_MARKS_MAX || !is_drawable(axis, mark->value))
         return;
@@ -143,6 +150,8 @@ const char *const *llmperf_plot_formats(void)
 
 const char *llmperf_plot_format_of_suffix(const char *path)
 {
+    if (!path)
+        return NULL;
     static const char *const suffixes[] = {".txt", ".svg", ".png", ".csv", ".json"};
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
@@ -155,6 +164,7 @@ llmperf_status llmperf_write_plot(FILE *out, const char *format, const llmperf_p
                                   const llmperf_plot_style *style, llmperf_error *error)
 {
     static const llmperf_plot_style plain = {0};
+    NEEDS(out && plot, error);
     style = style ? style : &plain;
     if (!format || strcmp(format, "text") == 0)
         return plot_write_text(out, plot, style, error);

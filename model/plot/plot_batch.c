@@ -6,6 +6,7 @@
 
 #include "llmperf/predict.h"
 #include "plot.h"
+#include "entry.h"
 
 enum { BATCH_MOST = 65536, HAND_MOST = 32 };
 
@@ -164,6 +165,7 @@ static void describe(const llmperf_config *c, llmperf_plot *plot)
 llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batches, int batch_count,
                                   llmperf_plot *ret_plot, llmperf_error *error)
 {
+    NEEDS(c && c->hw && ret_plot && counts_are_sound(batches, batch_count), error);
     int64_t chosen[PLOT_OCTAVES_MAX];
     llmperf_prediction p;
     llmperf_status status = llmperf_predict(c, &p, error);

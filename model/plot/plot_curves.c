@@ -9,6 +9,7 @@
 
 #include "llmperf/predict.h"
 #include "plot.h"
+#include "entry.h"
 
 enum {
     TOKENS_MOST = 16384, /* of a dense layer, where none are asked for */
@@ -17,6 +18,8 @@ enum {
 
 void llmperf_curves_free(llmperf_curves *curves)
 {
+    if (!curves)
+        return;
     for (int i = 0; i < curves->count; i++)
         free(curves->curve[i].item);
     memset(curves, 0, sizeof *curves);
@@ -24,7 +27,7 @@ void llmperf_curves_free(llmperf_curves *curves)
 
 llmperf_curve *llmperf_curves_add(llmperf_curves *curves, const char *name)
 {
-    if (curves->count == LLMPERF_CURVES_MAX)
+    if (!curves || !name || curves->count == LLMPERF_CURVES_MAX)
         return NULL;
     llmperf_curve *curve = &curves->curve[curves->count++];
     snprintf(curve->name, sizeof curve->name, "%s", name);
@@ -34,6 +37,7 @@ llmperf_curve *llmperf_curves_add(llmperf_curves *curves, const char *name)
 llmperf_status llmperf_curve_add(llmperf_curve *curve, const llmperf_curve_item *item,
                                  llmperf_error *error)
 {
+    NEEDS(curve && item, error);
     if (curve->count == curve->capacity) {
         int capacity = curve->capacity ? 2 * curve->capacity : 16;
         void *grown = realloc(curve->item, (size_t)capacity * sizeof *curve->item);
@@ -96,6 +100,7 @@ static llmperf_status add_dense_curve(const llmperf_config *c, const char *name,
 llmperf_status llmperf_curves_dense(const llmperf_config *c, const int64_t *tokens, int token_count,
                                     llmperf_curves *curves, llmperf_error *error)
 {
+    NEEDS(c && c->hw && curves && counts_are_sound(tokens, token_count), error);
     llmperf_crossings crossings;
     llmperf_status status = LLMPERF_OK;
     int64_t chosen[PLOT_OCTAVES_MAX];
@@ -170,6 +175,9 @@ llmperf_status llmperf_curves_hidden(const llmperf_hw *hw, const llmperf_calib *
                                      int hidden_count, const int64_t *tokens, int token_count,
                                      llmperf_curves *curves, llmperf_error *error)
 {
+    NEEDS(hw_is_sound(hw) && workload && curves, error);
+    NEEDS(counts_are_sound(hidden, hidden_count) && counts_are_sound(tokens, token_count), error);
+    NEEDS(IS_BELOW(workload->weight_dtype, LLMPERF_DTYPE_COUNT), error);
     llmperf_status status = LLMPERF_OK;
     int64_t chosen[PLOT_OCTAVES_MAX];
     snprintf(curves->what, sizeof curves->what, "Dense layers");
@@ -233,6 +241,8 @@ llmperf_status llmperf_curves_attention(const llmperf_config *c, const int64_t *
                                         int prompt_count, const int64_t *batches, int batch_count,
                                         llmperf_curves *curves, llmperf_error *error)
 {
+    NEEDS(c && c->hw && curves, error);
+    NEEDS(counts_are_sound(prompts, prompt_count) && counts_are_sound(batches, batch_count), error);
     llmperf_status status = LLMPERF_OK;
     for (int i = 0; i < 2 * prompt_count && status == LLMPERF_OK; i++)
         status = add_attention(c, prompts[i % prompt_count], i >= prompt_count, batches,
@@ -394,6 +404,7 @@ llmperf_status llmperf_plot_dense(const llmperf_hw *hw, const llmperf_calib *cal
                                   const llmperf_curves *curves, llmperf_plot *ret_plot,
                                   llmperf_error *error)
 {
+    NEEDS(hw_is_sound(hw) && curves && ret_plot, error);
     static const llmperf_plot_axis flop = {.field = "flop",
                                            .title = "work of one launch, 2 b s n k",
                                            .unit = "FLOP",
@@ -415,6 +426,7 @@ llmperf_status llmperf_plot_attention(const llmperf_hw *hw, const llmperf_calib 
                                       const llmperf_curves *curves, llmperf_plot *ret_plot,
                                       llmperf_error *error)
 {
+    NEEDS(hw_is_sound(hw) && curves && ret_plot, error);
     static const llmperf_plot_axis batch = {
         .field = "batch", .title = "batch: sequences together", .scale = LLMPERF_SCALE_LOG2};
     llmperf_status status = LLMPERF_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plot.h"
+#include "entry.h"
 
 static const double BEYOND = 0.01; /* share of the ratios, at either end, that may lie outside */
 
@@ -129,6 +130,7 @@ static int count_beyond(const llmperf_plot *plot)
 llmperf_status llmperf_plot_residuals(const llmperf_comparison *comparison, llmperf_plot *ret_plot,
                                       llmperf_error *error)
 {
+    NEEDS(comparison && ret_plot, error);
     group groups[LLMPERF_PLOT_PANELS_MAX + 1];
     int all, count = largest_groups(comparison, groups, &all);
     llmperf_status status = LLMPERF_OK;

@@ -6,6 +6,7 @@
 
 #include "llmperf/predict.h"
 #include "plot.h"
+#include "entry.h"
 
 static const double LEAST_SHARE = 0.01; /* of its step's time, to be drawn */
 
@@ -308,6 +309,7 @@ enum { BATCHES_MAX = 4 };
 llmperf_status llmperf_plot_roofline(const llmperf_config *c, const int64_t *batches,
                                      int batch_count, llmperf_plot *ret_plot, llmperf_error *error)
 {
+    NEEDS(c && c->hw && ret_plot && counts_are_sound(batches, batch_count), error);
     if (batch_count < 1 || batch_count > BATCHES_MAX)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "a roofline shows decode at 1 to %d batches; %d are given", BATCHES_MAX,

@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "interval.h"
+#include "entry.h"
 
 const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind)
 {
@@ -286,6 +287,7 @@ static bool fits_with(const llmperf_config *c, const llmperf_workload *changed)
 
 llmperf_status llmperf_config_check_steps(const llmperf_config *c, llmperf_error *error)
 {
+    NEEDS(c, error);
     const int64_t most = (int64_t)1 << 20, chunk = c->workload.chunk;
     int64_t steps = (c->workload.prompt - c->workload.cached) / chunk;
     if (steps <= most)

@@ -8,6 +8,7 @@
 
 #include "page.h"
 #include "sink.h"
+#include "entry.h"
 
 enum {
     ROWS_WHOLE = 60, /* of a table for people; longer ones are thinned to ROWS_SHOWN */
@@ -30,6 +31,7 @@ static void *grown(void *items, int count, int *capacity, size_t size)
 llmperf_status llmperf_comparison_add(llmperf_comparison *comparison,
                                       const llmperf_compare_row *row, llmperf_error *error)
 {
+    NEEDS(comparison && row, error);
     void *rows = grown(comparison->row, comparison->row_count, &comparison->row_capacity,
                        sizeof *comparison->row);
     if (!rows)
@@ -42,6 +44,7 @@ llmperf_status llmperf_comparison_add(llmperf_comparison *comparison,
 llmperf_status llmperf_comparison_skip(llmperf_comparison *comparison,
                                        const llmperf_compare_skip *skip, llmperf_error *error)
 {
+    NEEDS(comparison && skip, error);
     void *skips = grown(comparison->skip, comparison->skip_count, &comparison->skip_capacity,
                         sizeof *comparison->skip);
     if (!skips)
@@ -53,6 +56,8 @@ llmperf_status llmperf_comparison_skip(llmperf_comparison *comparison,
 
 void llmperf_comparison_free(llmperf_comparison *comparison)
 {
+    if (!comparison)
+        return;
     free(comparison->row);
     free(comparison->skip);
     memset(comparison, 0, sizeof *comparison);
@@ -78,6 +83,8 @@ static bool beats_datasheet(const llmperf_compare_row *row)
 
 void llmperf_comparison_note_faster(llmperf_comparison *comparison)
 {
+    if (!comparison)
+        return;
     const llmperf_compare_row *first = NULL;
     int count = 0;
     for (int i = 0; i < comparison->row_count && comparison->row; i++)
@@ -115,6 +122,7 @@ static bool in_group(const llmperf_compare_row *row, const char *group)
 llmperf_status llmperf_compare_summarise(const llmperf_comparison *comparison, const char *group,
                                          llmperf_compare_summary *ret_summary, llmperf_error *error)
 {
+    NEEDS(comparison && ret_summary, error);
     llmperf_compare_summary s = {0};
     snprintf(s.group, sizeof s.group, "%s", group ? group : "all");
     double *values = malloc(sizeof *values * (size_t)(comparison->row_count + 1));
@@ -485,6 +493,7 @@ llmperf_status llmperf_write_comparison(FILE *out, const char *format, const llm
                                         const char *title, const llmperf_text_style *style,
                                         llmperf_error *error)
 {
+    NEEDS(out && c && title, error);
     bool csv = format && strcmp(format, "csv") == 0, json = format && strcmp(format, "json") == 0;
     bool md = format && strcmp(format, "md") == 0;
     groups g = {0};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "writers.h"
+#include "entry.h"
 
 typedef enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MD, FORM_YAML } form;
 
@@ -19,6 +20,8 @@ static const format_row FORMATS[] = {
     {"md", ".md", FORM_MD},      {"yaml", ".yaml", FORM_YAML},
 };
 
+static const llmperf_text_style PLAIN = {0};
+
 enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
 
 const char *const *llmperf_formats(void)
@@ -29,6 +32,8 @@ const char *const *llmperf_formats(void)
 
 const char *llmperf_format_of_suffix(const char *path)
 {
+    if (!path)
+        return NULL;
     const char *dot = strrchr(path, '.');
     for (int i = 0; dot && i < FORMAT_COUNT; i++)
         if (strcmp(dot, FORMATS[i].suffix) == 0)
@@ -53,6 +58,8 @@ llmperf_status llmperf_write_prediction(FILE *out, const char *format,
                                         const llmperf_prediction *prediction,
                                         const llmperf_text_style *style, llmperf_error *error)
 {
+    NEEDS(out && prediction && prediction->c, error);
+    style = style ? style : &PLAIN;
     form f = FORM_TEXT;
     llmperf_status status = find_form(format, false, &f, error);
     if (status != LLMPERF_OK)
@@ -135,6 +142,8 @@ llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf
                                     int64_t chunk, const llmperf_text_style *style,
                                     llmperf_error *error)
 {
+    NEEDS(out && c && chunk >= 0, error);
+    style = style ? style : &PLAIN;
     form f = FORM_TEXT;
     llmperf_status status = find_form(format, false, &f, error);
     if (status == LLMPERF_OK && chunk > 0)
@@ -169,6 +178,8 @@ llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf
 llmperf_status llmperf_write_model(FILE *out, const char *format, const llmperf_model *model,
                                    const llmperf_text_style *style, llmperf_error *error)
 {
+    NEEDS(out && model, error);
+    style = style ? style : &PLAIN;
     form f = FORM_TEXT;
     llmperf_status status = find_form(format, true, &f, error);
     if (status != LLMPERF_OK)
@@ -185,6 +196,8 @@ llmperf_status llmperf_write_model(FILE *out, const char *format, const llmperf_
 llmperf_status llmperf_write_hw(FILE *out, const char *format, const llmperf_hw *hw,
                                 const llmperf_text_style *style, llmperf_error *error)
 {
+    NEEDS(out && hw_is_sound(hw), error);
+    style = style ? style : &PLAIN;
     form f = FORM_TEXT;
     llmperf_status status = find_form(format, true, &f, error);
     if (status != LLMPERF_OK)

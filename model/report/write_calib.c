@@ -7,6 +7,7 @@
 
 #include "llmperf/calib.h"
 #include "writers.h"
+#include "entry.h"
 
 static void put_key(FILE *out, const llmperf_calib_key *key)
 {
@@ -122,6 +123,7 @@ static void put_quality(FILE *out, const llmperf_calib_quality *q)
 
 llmperf_status llmperf_calib_write(FILE *out, const llmperf_calib *calib, llmperf_error *error)
 {
+    NEEDS(out && calib, error);
     errno = 0;
     fprintf(out, "# llmperf calibration; docs/calibration.md explains every key\nschema: %d\n",
             LLMPERF_CALIB_SCHEMA);

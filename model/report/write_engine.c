@@ -8,6 +8,7 @@
 #include "engine_field.h"
 #include "llmperf/engine.h"
 #include "writers.h"
+#include "entry.h"
 
 /* 1 says nothing where a parameter is a factor: those of processors, on other parts. */
 static bool is_neutral(const llmperf_engine_part *part, int k)
@@ -96,6 +97,7 @@ static void put_quality(FILE *out, const llmperf_engine_quality *q)
 
 llmperf_status llmperf_engine_write(FILE *out, const llmperf_engine *engine, llmperf_error *error)
 {
+    NEEDS(out && engine, error);
     errno = 0;
     fprintf(out, "# llmperf engine profile; docs/engines.md explains every key\nschema: %d\n",
             LLMPERF_ENGINE_SCHEMA);

@@ -7,6 +7,7 @@
 #include "page.h"
 #include "sink.h"
 #include "writers.h"
+#include "entry.h"
 
 enum { CELLS = 5, WIDE_LAST = 20 };
 
@@ -72,6 +73,7 @@ static bool is_record(const char *format)
 llmperf_status llmperf_write_model_row(FILE *out, const char *format, const llmperf_model *model,
                                        bool first)
 {
+    NEEDS(out && model, NULL);
     static const char *const keys[] = {"name", "params", "kv_bytes_per_token", "max_context",
                                        "architecture"};
     static const char *const headings[] = {"model", "params", "KV/token", "context",
@@ -98,6 +100,7 @@ llmperf_status llmperf_write_model_row(FILE *out, const char *format, const llmp
 
 llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf_hw *hw, bool first)
 {
+    NEEDS(out && hw_is_sound(hw), NULL);
     static const char *const keys[] = {"name", "memory_bytes", "mem_bw_bytes_per_s",
                                        "bf16_flop_per_s", "confidence"};
     static const char *const headings[] = {"hardware", "memory", "bandwidth", "bf16", "confidence"};
@@ -134,6 +137,7 @@ static double mean_error(const llmperf_calib *calib)
 llmperf_status llmperf_write_calib_row(FILE *out, const char *format, const llmperf_calib *calib,
                                        bool first)
 {
+    NEEDS(out && calib, NULL);
     static const char *const keys[] = {"name", "fits", "samples", "mean_error_frac", "hardware"};
     static const char *const headings[] = {"calibration", "fits", "samples", "error", "hardware"};
     const double values[CELLS] = {0, calib->entry_count, (double)calib->samples, mean_error(calib),
@@ -170,6 +174,7 @@ static double unseen_error(const llmperf_engine *engine, double *ret_rows)
 llmperf_status llmperf_write_engine_row(FILE *out, const char *format, const llmperf_engine *engine,
                                         bool first)
 {
+    NEEDS(out && engine, NULL);
     static const char *const keys[] = {"name", "parts", "runs", "unseen_error_frac", "licence"};
     static const char *const headings[] = {"engine", "parts", "runs", "unseen", "licence"};
     double rows, error = unseen_error(engine, &rows);

@@ -8,6 +8,7 @@
 #include "page.h"
 #include "sink.h"
 #include "writers.h"
+#include "entry.h"
 
 enum { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MD, FORM_COUNT };
 
@@ -29,6 +30,7 @@ llmperf_status llmperf_sweep_open(FILE *out, const char *format, const llmperf_m
                                   const llmperf_text_style *style, llmperf_sweep_writer *ret_writer,
                                   llmperf_error *error)
 {
+    NEEDS(out && model && axes && ret_writer && IS_BELOW(phase, LLMPERF_SWEEP_PREFILL + 1), error);
     llmperf_sweep_writer w = {.out = out,
                               .form = form_of(format),
                               .phase = phase,
@@ -154,6 +156,8 @@ static void row_page(page *p, const llmperf_sweep_row *r)
 
 void llmperf_sweep_row_write(llmperf_sweep_writer *w, const llmperf_sweep_row *row)
 {
+    if (!w || !row || !row->hw)
+        return;
     if (w->form == FORM_CSV)
         row_csv(w->out, row);
     else if (w->form == FORM_JSON)
@@ -166,6 +170,7 @@ void llmperf_sweep_row_write(llmperf_sweep_writer *w, const llmperf_sweep_row *r
 llmperf_status llmperf_sweep_close(llmperf_sweep_writer *w, const llmperf_notes *skipped,
                                    llmperf_error *error)
 {
+    NEEDS(w && notes_are_sound(skipped), error);
     if (w->form == FORM_CSV)
         return LLMPERF_OK;
     if (w->form == FORM_JSON) {

@@ -11,6 +11,7 @@
 
 #include "doc_reader.h"
 #include "llmperf/calib.h"
+#include "entry.h"
 
 static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device",
                                        "library", "backend", "date",     "conditions",
@@ -435,6 +436,7 @@ static llmperf_status read_document(doc *document, llmperf_calib *ret_calib, llm
 
 llmperf_status llmperf_calib_load(const char *path, llmperf_calib *ret_calib, llmperf_error *error)
 {
+    NEEDS(path && ret_calib, error);
     doc *document;
     llmperf_status status = doc_load_file(path, &document, error);
     return status == LLMPERF_OK ? read_document(document, ret_calib, error) : status;
@@ -443,6 +445,7 @@ llmperf_status llmperf_calib_load(const char *path, llmperf_calib *ret_calib, ll
 llmperf_status llmperf_calib_load_text(const char *name, const char *text, size_t size,
                                        llmperf_calib *ret_calib, llmperf_error *error)
 {
+    NEEDS(name && text && ret_calib, error);
     doc *document;
     llmperf_status status = doc_load_text(name, text, size, &document, error);
     return status == LLMPERF_OK ? read_document(document, ret_calib, error) : status;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "entry.h"
 
 /* Bounds that keep every count exact in a double and every product inside int64_t. */
 static const int64_t MOST_SEQUENCES = (int64_t)1 << 24;
@@ -28,6 +29,8 @@ llmperf_dtype vector_dtype_of(const llmperf_hw *hw)
 
 int64_t llmperf_mean_context(int64_t prompt, int64_t generate)
 {
+    if (prompt < 0 || generate < 0 || prompt > INT64_MAX - generate / 2)
+        return 0;
     return prompt + generate / 2;
 }
 
@@ -73,6 +76,14 @@ static bool in_range(const char *name, int64_t value, int64_t least, int64_t mos
     return false;
 }
 
+static bool check_dtypes(const llmperf_workload *w, llmperf_error *error)
+{
+    bool ok = in_range("weight_dtype", (int64_t)w->weight_dtype, 0, LLMPERF_DTYPE_COUNT - 1, error);
+    ok &= in_range("act_dtype", (int64_t)w->act_dtype, 0, LLMPERF_DTYPE_COUNT - 1, error);
+    ok &= in_range("kv_dtype", (int64_t)w->kv_dtype, 0, LLMPERF_DTYPE_COUNT - 1, error);
+    return ok;
+}
+
 /* `asked`: of the workload before defaults were filled in. */
 static bool check_workload(const llmperf_workload *w, const llmperf_workload *asked,
                            llmperf_error *error)
@@ -86,7 +97,7 @@ static bool check_workload(const llmperf_workload *w, const llmperf_workload *as
     ok &= in_range("query", w->query, 1, 65536, error);
     ok &= in_range("kv-block", w->kv_block, 1, 65536, error);
     ok &= in_range("tp", w->tp, 1, 65536, error);
-    ok &= in_range("cached", w->cached, 0, w->prompt - 1, error);
+    ok &= in_range("cached", w->cached, 0, w->prompt > 0 ? w->prompt - 1 : 0, error);
     if (!(w->memory_utilization > 0 && w->memory_utilization <= 1)) {
         llmperf_fail(error, LLMPERF_E_USAGE,
                      "memory-utilization is %g; above 0 and at most 1 is allowed",
@@ -246,6 +257,8 @@ static llmperf_dtype main_weight_dtype(const llmperf_model *model)
 
 llmperf_dtype llmperf_config_compute_dtype(const llmperf_config *c)
 {
+    if (!c)
+        return LLMPERF_DTYPE_NONE;
     llmperf_weight_class class = main_class(c->model);
     for (int i = c->model->layer_kind_count - 1; i >= 0; i--)
         if (c->layer[i].dtype[class] == c->workload.weight_dtype)
@@ -305,6 +318,7 @@ llmperf_status llmperf_config_init(llmperf_config *ret_config, const llmperf_mod
                                    const llmperf_hw *hw, const llmperf_calib *calib,
                                    const llmperf_workload *workload, llmperf_error *error)
 {
+    NEEDS(ret_config && model && workload, error);
     llmperf_config c = {.model = model, .hw = hw, .calib = calib, .workload = *workload};
     llmperf_workload *w = &c.workload;
     llmperf_status status = llmperf_model_check(model, error);
@@ -312,6 +326,8 @@ llmperf_status llmperf_config_init(llmperf_config *ret_config, const llmperf_mod
         status = llmperf_hw_check(hw, error);
     if (status != LLMPERF_OK)
         return status;
+    if (!check_dtypes(w, error))
+        return LLMPERF_E_USAGE;
     fill_defaults(model, w);
     if (!check_workload(w, workload, error))
         return LLMPERF_E_USAGE;

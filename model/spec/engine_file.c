@@ -13,6 +13,7 @@
 #include "engine_field.h"
 #include "read.h"
 #include "llmperf/engine.h"
+#include "entry.h"
 
 static const char *const TOP_KEYS[] = {"schema", "name",   "aliases", "source",   "licence",
                                        "date",   "digest", "parts",   "borrowed", NULL};
@@ -295,6 +296,7 @@ static llmperf_status read_document(doc *document, llmperf_engine *ret_engine, l
 llmperf_status llmperf_engine_load(const char *path, llmperf_engine *ret_engine,
                                    llmperf_error *error)
 {
+    NEEDS(path && ret_engine, error);
     doc *document;
     llmperf_status status = doc_load_file(path, &document, error);
     return status == LLMPERF_OK ? read_document(document, ret_engine, error) : status;
@@ -303,6 +305,7 @@ llmperf_status llmperf_engine_load(const char *path, llmperf_engine *ret_engine,
 llmperf_status llmperf_engine_load_text(const char *name, const char *text, size_t size,
                                         llmperf_engine *ret_engine, llmperf_error *error)
 {
+    NEEDS(name && text && ret_engine, error);
     doc *document;
     llmperf_status status = doc_load_text(name, text, size, &document, error);
     return status == LLMPERF_OK ? read_document(document, ret_engine, error) : status;

@@ -6,6 +6,7 @@
 
 #include "config.h"
 #include "llmperf/engine.h"
+#include "entry.h"
 
 /* name; typical: about the middle of what fits to public runs give, on processors where it is not 0;
  * range as physics allows it */
@@ -51,6 +52,8 @@ const char *llmperf_engine_param_name(llmperf_engine_param param)
 
 llmperf_engine_param llmperf_engine_param_parse(const char *name)
 {
+    if (!name)
+        return LLMPERF_ENGINE_PARAM_COUNT;
     for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++)
         if (strcmp(name, PARAMS[i].name) == 0)
             return (llmperf_engine_param)i;
@@ -59,6 +62,8 @@ llmperf_engine_param llmperf_engine_param_parse(const char *name)
 
 llmperf_param_range llmperf_engine_param_limits(llmperf_engine_param param)
 {
+    if (!IS_BELOW(param, LLMPERF_ENGINE_PARAM_COUNT))
+        return (llmperf_param_range){0};
     return PARAMS[param].range;
 }
 

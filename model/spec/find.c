@@ -12,6 +12,7 @@
 #include "doc.h"
 #include "llmperf/spec.h"
 #include "llmperf/engine.h"
+#include "entry.h"
 
 enum { NAMES_MAX = 4096 };
 
@@ -125,6 +126,7 @@ static name_list *list_names(const llmperf_spec_paths *paths, const char *kind)
 llmperf_status llmperf_list_specs(const llmperf_spec_paths *paths, const char *kind,
                                   llmperf_spec_visit visit, void *context, llmperf_error *error)
 {
+    NEEDS(paths_are_sound(paths) && kind && visit, error);
     char path[LLMPERF_PATH_MAX];
     name_list *list = list_names(paths, kind);
     if (!list)
@@ -234,18 +236,21 @@ static llmperf_status find(const llmperf_spec_paths *paths, const char *kind, co
 llmperf_status llmperf_find_model(const llmperf_spec_paths *paths, const char *name, char *ret_path,
                                   llmperf_error *error)
 {
+    NEEDS(paths_are_sound(paths) && name && ret_path, error);
     return find(paths, "models", name, ret_path, error);
 }
 
 llmperf_status llmperf_find_hw(const llmperf_spec_paths *paths, const char *name, char *ret_path,
                                llmperf_error *error)
 {
+    NEEDS(paths_are_sound(paths) && name && ret_path, error);
     return find(paths, "hardware", name, ret_path, error);
 }
 
 llmperf_status llmperf_find_calib(const llmperf_spec_paths *paths, const char *name, char *ret_path,
                                   llmperf_error *error)
 {
+    NEEDS(paths_are_sound(paths) && name && ret_path, error);
     return find(paths, "calibration", name, ret_path, error);
 }
 
@@ -268,6 +273,7 @@ static llmperf_status unknown_engine(const llmperf_spec_paths *paths, const char
 llmperf_status llmperf_find_engine(const llmperf_spec_paths *paths, const char *name,
                                    char *ret_path, llmperf_error *error)
 {
+    NEEDS(paths_are_sound(paths) && name && ret_path, error);
     llmperf_status status = find(paths, "engine", name, ret_path, is_path(name) ? error : NULL);
     return status == LLMPERF_E_USAGE && !is_path(name) ? unknown_engine(paths, name, error)
                                                        : status;
@@ -310,6 +316,7 @@ static bool compare_peaks(const char *name, const char *path, void *context)
 llmperf_status llmperf_hw_suspect(const llmperf_spec_paths *paths, llmperf_hw *hw,
                                   llmperf_error *error)
 {
+    NEEDS(paths_are_sound(paths) && hw_is_sound(hw), error);
     suspect s = {.given = hw, .shipped = malloc(sizeof *s.shipped)};
     if (!s.shipped)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");

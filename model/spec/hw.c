@@ -11,6 +11,7 @@
 #include "doc.h"
 #include "quantity.h"
 #include "read.h"
+#include "entry.h"
 
 static const char *const FIELD_NAMES[LLMPERF_HW_FIELD_COUNT] = {
     [LLMPERF_HW_DEFAULT] = "default",
@@ -104,12 +105,16 @@ const char *llmperf_confidence_name(llmperf_confidence confidence)
 
 const llmperf_provenance *llmperf_hw_provenance(const llmperf_hw *hw, llmperf_hw_field field)
 {
+    if (!hw || !IS_BELOW(field, LLMPERF_HW_FIELD_COUNT))
+        return NULL;
     const llmperf_provenance *own = &hw->provenance[field];
     return own->source[0] || own->confidence ? own : &hw->provenance[LLMPERF_HW_DEFAULT];
 }
 
 bool llmperf_hw_is(const llmperf_hw *hw, const char *name)
 {
+    if (!name || !hw_is_sound(hw))
+        return false;
     bool found = llmperf_same_part(hw->name, name);
     for (int i = 0; i < hw->alias_count && !found; i++)
         found = llmperf_same_part(hw->aliases[i], name);
@@ -118,6 +123,8 @@ bool llmperf_hw_is(const llmperf_hw *hw, const char *name)
 
 const llmperf_link *llmperf_hw_link(const llmperf_hw *hw, int64_t devices)
 {
+    if (!hw)
+        return NULL;
     if (hw->link.kind[0] && (hw->link.domain == 0 || devices <= hw->link.domain))
         return &hw->link;
     if (hw->link.kind[0] && hw->nodes.kind[0])
@@ -540,6 +547,7 @@ static llmperf_status read_document(doc *document, llmperf_hw *ret_hw, llmperf_e
 
 llmperf_status llmperf_hw_load(const char *path, llmperf_hw *ret_hw, llmperf_error *error)
 {
+    NEEDS(path && ret_hw, error);
     doc *document;
     llmperf_status status = doc_load_file(path, &document, error);
     return status == LLMPERF_OK ? read_document(document, ret_hw, error) : status;
@@ -548,6 +556,7 @@ llmperf_status llmperf_hw_load(const char *path, llmperf_hw *ret_hw, llmperf_err
 llmperf_status llmperf_hw_load_text(const char *name, const char *text, size_t size,
                                     llmperf_hw *ret_hw, llmperf_error *error)
 {
+    NEEDS(name && text && ret_hw, error);
     doc *document;
     llmperf_status status = doc_load_text(name, text, size, &document, error);
     return status == LLMPERF_OK ? read_document(document, ret_hw, error) : status;
@@ -560,6 +569,7 @@ static bool positive(double value)
 
 llmperf_status llmperf_hw_check(const llmperf_hw *hw, llmperf_error *error)
 {
+    NEEDS(hw_is_sound(hw), error);
     bool any_peak = false;
     if (!hw->name[0])
         return llmperf_fail(error, LLMPERF_E_SPEC, "hardware without a name; a name is required");
@@ -575,6 +585,21 @@ llmperf_status llmperf_hw_check(const llmperf_hw *hw, llmperf_error *error)
         return llmperf_fail(error, LLMPERF_E_SPEC,
                             "hardware '%s' needs a peak, a bandwidth and a memory above zero",
                             hw->name);
+    const double amounts[] = {hw->units,
+                              hw->memory_usable_bytes,
+                              hw->mem_achievable_bytes_per_s,
+                              hw->l2_bytes,
+                              hw->clock_hz,
+                              hw->launch_s,
+                              hw->power_w,
+                              hw->price_usd_per_h};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (!(amounts[i] >= 0) || isinf(amounts[i]))
+            return llmperf_fail(error, LLMPERF_E_SPEC,
+                                "hardware '%s': units, usable memory, achievable bandwidth, l2, "
+                                "clock, launch, power and price must be finite and must not be "
+                                "negative",
+                                hw->name);
     const llmperf_link *links[] = {&hw->link, &hw->nodes, &hw->pcie};
     for (size_t i = 0; i < 3; i++)
         if (links[i]->kind[0] &&

@@ -10,6 +10,7 @@
 
 #include "doc.h"
 #include "read.h"
+#include "entry.h"
 
 enum { KIND_TEXT, KIND_INT, KIND_BOOL, KIND_DTYPE, KIND_WORD };
 
@@ -518,6 +519,7 @@ static llmperf_status load_second(const char *path, doc **ret_second, llmperf_er
 
 llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model, llmperf_error *error)
 {
+    NEEDS(path && ret_model, error);
     char file[LLMPERF_PATH_MAX];
     struct stat info;
     doc *document, *second = NULL;
@@ -553,6 +555,7 @@ llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model, ll
 llmperf_status llmperf_model_load_text(const char *name, const char *text, size_t size,
                                        llmperf_model *ret_model, llmperf_error *error)
 {
+    NEEDS(name && text && ret_model, error);
     doc *document;
     llmperf_model model;
     llmperf_status status = doc_load_text(name, text, size, &document, error);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "llmperf/spec.h"
+#include "entry.h"
 
 /* ---- which modules are left alone ------------------------------------------------------------------- */
 
@@ -495,6 +496,7 @@ static bool any_experts(const llmperf_model *model)
 
 llmperf_status llmperf_model_quantise(llmperf_model *model, const char *name, llmperf_error *error)
 {
+    NEEDS(model && name, error);
     quant_scheme scheme = {0};
     for (int i = 0; i < NAMED_COUNT; i++)
         if (strcmp(name, NAMED[i].name) == 0) {

@@ -9,6 +9,8 @@
 /* Largest step's tensors between operators, and fp32 logits of the sequences that it ends. */
 double llmperf_activation_bytes(const llmperf_config *c, int64_t batch, int64_t prompt)
 {
+    if (!c)
+        return 0;
     const llmperf_model *model = c->model;
     const llmperf_workload *w = &c->workload;
     double h = (double)model->hidden, widest = 0;

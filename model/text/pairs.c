@@ -5,6 +5,7 @@
 
 #include "doc.h"
 #include "llmperf/spec.h"
+#include "entry.h"
 
 enum { VALUE_MAX = 1024 };
 
@@ -36,6 +37,7 @@ static llmperf_status value_text(const doc *document, const doc_node *node, char
 llmperf_status llmperf_read_pairs(const char *path, llmperf_pair_visit visit, void *context,
                                   llmperf_error *error)
 {
+    NEEDS(path && visit, error);
     doc *document;
     llmperf_status status = doc_load_file(path, &document, error);
     if (status != LLMPERF_OK)
