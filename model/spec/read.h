@@ -22,7 +22,9 @@ llmperf_status spec_gguf_load_memory(const char *name, const void *data, size_t 
 /* A path that ends in .gguf, or a file that begins with the bytes "GGUF". */
 bool spec_gguf_is(const char *path);
 
-/* Words of our YAML for enum values. */
+/* Words of our YAML for enum values; NULL-terminated. */
+extern const char *const NORM_WORDS[], *const QK_NORM_WORDS[], *const SSM_WORDS[],
+                                                                   *const WEIGHT_WORDS[];
 const char *spec_norm_word(int norm);
 const char *spec_qk_norm_word(int qk_norm);
 const char *spec_weight_word(int weight_class);
