@@ -71,7 +71,9 @@ llmperf_moe_load llmperf_moe_load_of(const llmperf_moe_shape *s)
     even.active = fmin(each, even.rows);
     if (s->skew <= 0 || s->experts > EXPERTS_MAX || each < 1)
         return even;
-    double rows[EXPERTS_MAX];
+    double *rows = malloc((size_t)s->experts * sizeof *rows);
+    if (!rows)
+        return (llmperf_moe_load){0};
     uint64_t state = 88172645463325252u;
     llmperf_moe_load mean = {0};
     for (int i = 0; i < DRAWS; i++) {
@@ -89,6 +91,7 @@ llmperf_moe_load llmperf_moe_load_of(const llmperf_moe_shape *s)
         mean.rows += busiest.rows / DRAWS;
         mean.active += busiest.active / DRAWS;
     }
+    free(rows);
     mean.rows = fmax(1, mean.rows);
     mean.active = fmax(1, mean.active);
     return mean;

@@ -500,6 +500,8 @@ static llmperf_moe_load load_of(reader *r, const llmperf_moe_shape *shape)
     if (memcmp(memo->key, key, sizeof key) != 0) {
         memcpy(memo->key, key, sizeof key);
         memo->load = llmperf_moe_load_of(shape);
+        if (!(memo->load.rows > 0)) /* tried again for the next row */
+            memo->key[0] = 0;
     }
     return memo->load;
 }
@@ -518,7 +520,10 @@ static bool make_moe(reader *r, llmperf_moe_shape *shape, llmperf_sample *s)
     shape->dtype = f.dtype;
     shape->weights = f.stored;
     s->kind = LLMPERF_SAMPLE_MOE;
-    s->op = llmperf_sample_moe(shape, load_of(r, shape));
+    llmperf_moe_load load = load_of(r, shape);
+    if (!(load.rows > 0))
+        return leave_out(r, true, "out of memory for the loads of %g experts", shape->experts);
+    s->op = llmperf_sample_moe(shape, load);
     s->stored = (uint8_t)f.stored;
     s->block = f.block;
     s->tokens = shape->tokens;

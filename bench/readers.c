@@ -1,76 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* Which reader takes a result file: told by its content, never by its name. */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "record.h"
 
-static const csv_format *const CSV_FORMATS[] = {
-    &LLAMA_BENCH_CSV,
-    &END_TO_END_CSV,
-};
+/*
+ * A reader is a file read_X.c and a row here: R(what the file calls its csv_format or json_format). The
+ * first that matches takes a file, or an object: narrow ones come before wide ones.
+ */
+#define CSV_READERS(R)                                                                             \
+    R(LLAMA_BENCH_CSV)                                                                             \
+    R(END_TO_END_CSV)
 
-/* The first that matches takes an object: narrow ones come before wide ones. */
-static const json_format *const JSON_FORMATS[] = {
-    &LLAMA_BENCH, &LLAMA_BATCHED_BENCH, &SGLANG_ONE_BATCH, &SGLANG_SERVING,
-    &VLLM_SERVE,  &VLLM_LATENCY,        &VLLM_THROUGHPUT,  &TRTLLM_REPORT,
-    &GUIDELLM,    &AIPERF_REQUESTS,     &AIPERF,
-};
+#define JSON_READERS(R)                                                                            \
+    R(LLAMA_BENCH)                                                                                 \
+    R(LLAMA_BATCHED_BENCH)                                                                         \
+    R(SGLANG_ONE_BATCH)                                                                            \
+    R(SGLANG_SERVING)                                                                              \
+    R(VLLM_SERVE)                                                                                  \
+    R(VLLM_LATENCY)                                                                                \
+    R(VLLM_THROUGHPUT)                                                                             \
+    R(TRTLLM_REPORT)                                                                               \
+    R(GUIDELLM)                                                                                    \
+    R(AIPERF_REQUESTS)                                                                             \
+    R(AIPERF)
 
-/* ---- what readers share ------------------------------------------------------------------------------ */
+#define DECLARE_CSV(name) extern const csv_format name;
+#define DECLARE_JSON(name) extern const json_format name;
+#define ADDRESS(name) &name,
 
-void results_name(char *to, size_t size, const char *text)
-{
-    llmperf_escape(text ? text : "", to, size);
-}
-
-llmperf_status results_leave_out(results *r, int64_t line, const char *label, const char *format,
-                                 ...)
-{
-    char raw[LLMPERF_TEXT_MAX], why[LLMPERF_TEXT_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(raw, sizeof raw, format, arguments);
-    va_end(arguments);
-    llmperf_escape(raw, why, sizeof why);
-    if (r->left_out++ == 0)
-        snprintf(r->first_why, sizeof r->first_why, "%lld: %.350s", (long long)line, why);
-    if (r->options && r->options->visit)
-        r->options->visit(r->file, line, label, why, r->options->context);
-    return LLMPERF_OK;
-}
-
-llmperf_run results_run(const results *r, int64_t line)
-{
-    llmperf_run run = {.line = line};
-    snprintf(run.file, sizeof run.file, "%s", r->file);
-    return run;
-}
-
-llmperf_status results_add(results *r, const llmperf_run *run, llmperf_metric metric, double value)
-{
-    llmperf_run complete = *run;
-    const char *name = llmperf_metric_name(metric);
-    if (!isfinite(value) || value <= 0 || value > 1e18)
-        return results_leave_out(r, run->line, run->model, "%s is %g; above zero is allowed",
-                                 name ? name : "the metric", value);
-    complete.metric = metric;
-    complete.value = value;
-    return llmperf_runs_add(r->runs, &complete, r->error);
-}
-
-const char *results_renamed(const results *r, const char *name)
-{
-    size_t length = strlen(name);
-    for (int i = 0; r->options && r->options->map && r->options->map[i]; i++) {
-        const char *rule = r->options->map[i];
-        if (strncmp(rule, name, length) == 0 && rule[length] == '=')
-            return rule + length + 1;
-    }
-    return NULL;
-}
+CSV_READERS(DECLARE_CSV)
+JSON_READERS(DECLARE_JSON)
+static const csv_format *const CSV_FORMATS[] = {CSV_READERS(ADDRESS)};
+static const json_format *const JSON_FORMATS[] = {JSON_READERS(ADDRESS)};
 
 /* ---- CSV --------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the readers of result files share: one file a tool, one row in bench/readers.c. */
+/* What the readers of result files share: one file a tool, one row in readers.c. */
 #ifndef LLMPERF_BENCH_READERS_H
 #define LLMPERF_BENCH_READERS_H
 
@@ -56,7 +56,5 @@ typedef struct csv_format {
 
 /* Does a header belong to samples of operators? (read_samples.c) */
 bool samples_match(const results *r, char *const *cell, int count);
-
-extern const csv_format END_TO_END_CSV, LLAMA_BENCH_CSV;
 
 #endif

@@ -25,11 +25,6 @@ typedef struct json_format {
     llmperf_status (*finish)(results *r); /* at the file's end; may be NULL */
 } json_format;
 
-extern const json_format LLAMA_BENCH, LLAMA_BATCHED_BENCH;
-extern const json_format SGLANG_ONE_BATCH, SGLANG_SERVING;
-extern const json_format VLLM_SERVE, VLLM_LATENCY, VLLM_THROUGHPUT;
-extern const json_format TRTLLM_REPORT, GUIDELLM, AIPERF, AIPERF_REQUESTS;
-
 /*
  * Calls `visit` for each object of the stream. Values of keys that hold a number per token or a text
  * per request (itls, generated_texts ...) are passed over, so that a log of gigabytes needs little

@@ -151,7 +151,8 @@ typedef struct llmperf_moe_shape {
 } llmperf_moe_shape;
 
 /* Rows of the busiest device, and experts of it that get some. Even: tokens top_k / ep rows over as
- * many experts as there are rows for. Skewed: the mean of seeded draws (docs/calibration.md). */
+ * many experts as there are rows for. Skewed: the mean of seeded draws (docs/calibration.md). 0 rows:
+ * out of memory. */
 typedef struct llmperf_moe_load {
     double rows, active;
 } llmperf_moe_load;
