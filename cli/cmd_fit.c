@@ -187,8 +187,8 @@ static llmperf_status complete(const fit_arguments *a, const llmperf_hw *hw, llm
     if (!from)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_spec_paths_default(a->common.specs, &paths);
-    llmperf_status status = words_split("complete", a->complete, &names, error);
-    for (int i = 0; status == LLMPERF_OK && names.word[i]; i++) {
+    llmperf_status status = words_split("complete", a->complete, WORDS_MAX, "words", &names, error);
+    for (int i = 0; status == LLMPERF_OK && names.word && names.word[i]; i++) {
         char path[LLMPERF_PATH_MAX];
         status = llmperf_find_calib(&paths, names.word[i], path, error);
         if (status == LLMPERF_OK)
@@ -231,9 +231,9 @@ static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
 static llmperf_status fit_runs(const fit_arguments *a, const char *const *paths, words w[6],
                                llmperf_error *error)
 {
-    llmperf_status status = words_split("map", a->map, &w[0], error);
+    llmperf_status status = words_split("map", a->map, WORDS_MAX, "words", &w[0], error);
     if (status == LLMPERF_OK)
-        status = words_split("alias", a->alias, &w[5], error);
+        status = words_split("alias", a->alias, WORDS_MAX, "words", &w[5], error);
     if (status != LLMPERF_OK)
         return status;
     const fit_engine_arguments engine = {.common = &a->common,
@@ -263,7 +263,7 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
                             "option '--hw' is missing; the part that was measured, such as "
                             "h100-sxm, is required");
     for (int i = 0; i < 5 && status == LLMPERF_OK; i++)
-        status = words_split(NAMES[i], texts[i], &w[i], error);
+        status = words_split(NAMES[i], texts[i], WORDS_MAX, "words", &w[i], error);
     if (status == LLMPERF_OK)
         status = sample_files_check_kinds(&w[3], error);
     if (status == LLMPERF_OK)

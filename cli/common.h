@@ -174,13 +174,11 @@ llmperf_status common_load_hw(const common_arguments *arguments, const char *nam
 llmperf_status common_load_calib(const common_arguments *arguments, llmperf_loaded *loaded,
                                  llmperf_error *error);
 
-/* Where a result goes: stdout, or a file beside the asked one that replaces it once complete. */
+/* Where a result goes, and in which format: by --format, else the suffix, else text. */
 typedef struct common_output {
-    FILE *file;
-    const char *format;            /* by --format, else the suffix, else text */
-    const char *path;              /* NULL = stdout */
-    char target[LLMPERF_PATH_MAX]; /* what is replaced: where a symbolic link leads */
-    char aside[LLMPERF_PATH_MAX + 32];
+    llmperf_output to;
+    FILE *file; /* of `to` */
+    const char *format;
     bool terminal;
 } common_output;
 

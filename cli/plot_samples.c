@@ -17,12 +17,12 @@ llmperf_status plot_samples_open(const plot_selection *selection, plot_samples *
                {"op", selection->op, &ret->op}};
     llmperf_status status = LLMPERF_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == LLMPERF_OK; i++)
-        status = words_split(all[i].option, all[i].text, all[i].words, error);
+        status = words_split(all[i].option, all[i].text, WORDS_MAX, "words", all[i].words, error);
     if (status == LLMPERF_OK)
         status = sample_files_check_kinds(&ret->op, error);
     if (status == LLMPERF_OK)
         status = sample_files_check_dtypes(&ret->dtype, error);
-    if (status == LLMPERF_OK && !ret->files.word[0])
+    if (status == LLMPERF_OK && !words_list(&ret->files))
         status = llmperf_fail(error, LLMPERF_E_USAGE,
                               "option '--samples' names no file; FILE.csv, or several with commas, "
                               "is allowed");

@@ -2,46 +2,9 @@
 #include "sample_files.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "option.h"
-
 enum { BAD_ROWS_SHOWN = 20 };
-
-llmperf_status words_split(const char *name, const char *text, words *ret, llmperf_error *error)
-{
-    const char *cursor = text, *start;
-    size_t length;
-    int count = 0;
-    char *at;
-    memset(ret, 0, sizeof *ret);
-    if (!text)
-        return LLMPERF_OK;
-    at = ret->text = calloc(strlen(text) + 2, 1);
-    if (!at)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    while (option_words_next(&cursor, &start, &length)) {
-        if (count == WORDS_MAX)
-            return llmperf_fail(error, LLMPERF_E_USAGE, "option '--%s' takes at most %d words",
-                                name, WORDS_MAX);
-        memcpy(at, start, length);
-        ret->word[count++] = at;
-        at += length + 1;
-    }
-    return LLMPERF_OK;
-}
-
-void words_free(words *w)
-{
-    free(w->text);
-    memset(w, 0, sizeof *w);
-}
-
-const char *const *words_list(const words *w)
-{
-    return w->word[0] ? w->word : NULL;
-}
 
 typedef struct bad_rows {
     int64_t refused, skipped;
@@ -90,7 +53,7 @@ static void list_kinds(const char *const *names, char *buffer, size_t size)
 llmperf_status sample_files_check_kinds(const words *kinds, llmperf_error *error)
 {
     const char *const *names = llmperf_sample_kind_names();
-    for (int i = 0; kinds->word[i]; i++) {
+    for (int i = 0; kinds->word && kinds->word[i]; i++) {
         int k = 0;
         char all[512];
         while (names[k] && strcmp(names[k], kinds->word[i]) != 0)
@@ -109,7 +72,7 @@ llmperf_status sample_files_check_kinds(const words *kinds, llmperf_error *error
 
 llmperf_status sample_files_check_dtypes(words *dtypes, llmperf_error *error)
 {
-    for (int i = 0; dtypes->word[i]; i++) {
+    for (int i = 0; dtypes->word && dtypes->word[i]; i++) {
         const char *word = dtypes->word[i];
         llmperf_dtype dtype = llmperf_dtype_parse(word);
         if (dtype == LLMPERF_DTYPE_NONE) {

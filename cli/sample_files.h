@@ -5,20 +5,7 @@
 #define LLMPERF_CLI_SAMPLE_FILES_H
 
 #include "llmperf/samples.h"
-
-enum { WORDS_MAX = 64 };
-
-/* The words of an OPTION_WORDS text, cut up, NULL-terminated. Start zeroed. */
-typedef struct words {
-    char *text; /* owned */
-    const char *word[WORDS_MAX + 1];
-} words;
-
-/* text NULL: no words. Errors: LLMPERF_E_USAGE for more than WORDS_MAX, LLMPERF_E_MEMORY. */
-llmperf_status words_split(const char *name, const char *text, words *ret, llmperf_error *error);
-void words_free(words *w);
-/* NULL where there are none. */
-const char *const *words_list(const words *w);
+#include "words.h"
 
 /* Adds the samples of files (NULL-terminated); `map`: "their=ours". Bad rows are reported on stderr
  * and left out. */

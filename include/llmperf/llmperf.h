@@ -9,6 +9,7 @@
 #include "llmperf/explain.h"
 #include "llmperf/load.h"
 #include "llmperf/op.h"
+#include "llmperf/output.h"
 #include "llmperf/predict.h"
 #include "llmperf/report.h"
 #include "llmperf/runs.h"
