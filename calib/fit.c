@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The fit: robust nonlinear least squares on log(predicted / measured), where predicted is
- * llmperf_time_op() itself and the Jacobian its gradient. The only file that includes GSL, which is
- * under the GPL, version 3 or later; this file stays MIT, a binary with it is under the GPL.
+ * llmperf_time_op() itself and the Jacobian its gradient. Includes GSL, as fit_engine.c does alone
+ * beside it: GSL is under the GPL, version 3 or later; this file stays MIT, a binary with it is under
+ * the GPL.
  */
 #include <gsl/gsl_blas.h>
 #include <gsl/gsl_errno.h>

@@ -261,7 +261,7 @@ typedef struct llmperf_share {
     double dense, attention, other, launch, link, host; /* of a decode step; sum to 1 */
 } llmperf_share;
 
-/* What attention takes of the throughput that batching gains (docs/model.md, "Batching"). */
+/* What attention takes of the throughput that batching gains (docs/model.md, "Compute-bound batch"). */
 typedef struct llmperf_batching {
     int64_t batch; /* at which it is taken: the asked one, or memory's limit at batch 1 */
     double taken, taken_long; /* fractions, at the context and at four times it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which fit times an operator: its own variant, the plain one of its kind, or a stand-in.
- * docs/calibration.md, "Which fit".
+ * docs/calibration.md, "Which fit times an operator".
  */
 #include <math.h>
 #include <stdlib.h>

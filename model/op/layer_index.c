@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The indexer of sparse attention: scores every cached token with small 8-bit keys, so that
- * attention itself reads only the top_k best. docs/model.md, "Sparse attention".
+ * attention itself reads only the top_k best. docs/architectures.md, "Sparse attention with an indexer".
  */
 #include "emit.h"
 

@@ -2,7 +2,7 @@
 /*
  * Multi-head latent attention. The cache holds one latent per token; decode multiplies the
  * up-projections into q and the result (absorbed form) and reads the latent once for all heads;
- * prefill expands K and V of every attended token. docs/model.md, "MLA".
+ * prefill expands K and V of every attended token. docs/architectures.md, "Multi-head latent attention".
  */
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mixture of experts: router, the experts that the step's tokens touch, shared experts.
- * docs/model.md, "MoE".
+ * docs/architectures.md, "Mixtures of experts".
  */
 #include <math.h>
 

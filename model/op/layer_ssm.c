@@ -2,7 +2,7 @@
 /*
  * State-space and linear-attention mixers: Mamba, Mamba-2, gated delta net, Kimi delta attention,
  * lightning attention. A constant state per sequence, read and written once a step.
- * docs/model.md, "State-space and linear attention".
+ * docs/architectures.md, "State-space and linear attention".
  */
 #include "emit.h"
 

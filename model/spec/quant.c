@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Quantisation schemes. Effective bits include the scales: 16-bit scales (and zero points as wide
- * as a weight) per group, fp32 per block of fp8, as docs/model.md, "Quantised checkpoints", lists.
+ * as a weight) per group, fp32 per block of fp8, as docs/architectures.md, "Quantised checkpoints", lists.
  */
 #include "quant.h"
 

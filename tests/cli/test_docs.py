@@ -215,6 +215,37 @@ def _():
     expect(count >= 3, f"{count} outputs found")
 
 
+REFERENCE = re.compile(r'docs/(\w+)\.md, "([^"]+)"')
+
+
+def headings(page):
+    """Headings of a page without their numbers, and the words that open a paragraph in bold."""
+    text = page.read_text("utf-8")
+    found = [re.sub(r"^#+\s*(\d+\.\s*)?", "", line) for line in text.splitlines()
+             if line.startswith("#")]
+    found += [re.sub(r"\.$", "", words) for words in re.findall(r"\*\*([^*]+)\*\*", text)]
+    return [words.strip().lower() for words in found]
+
+
+def broken_references(text, pages):
+    """References of a source file to a section of a page that no page has."""
+    text = re.sub(r"\n\s*(\*|#|//)\s?", " ", text)  # comments go on over lines
+    return [f'{page}.md, "{section}"' for page, section in REFERENCE.findall(text)
+            if not any(words.startswith(section.lower()) for words in pages.get(page, []))]
+
+
+@case("every section that a comment names exists")
+def _():
+    pages = {page.stem: headings(page) for page in (SOURCE / "docs").glob("*.md")}
+    expect(broken_references('see docs/model.md, "Nowhere".', pages) != [], "the test sees nothing")
+    files = [path for room in ("include", "model", "bench", "calib", "cli", "kernels", "png")
+             for path in sorted((SOURCE / room).rglob("*.[ch]"))]
+    expect(len(files) > 100, f"{len(files)} files found")
+    faults = [f"{path.relative_to(SOURCE)}: {reference}" for path in files
+              for reference in broken_references(path.read_text("utf-8"), pages)]
+    expect(not faults, "\n".join(faults))
+
+
 def write():
     """Puts today's output in the place of each; the lines that are shown stay the same ones."""
     for page in PAGES:
