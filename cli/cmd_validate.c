@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "device.h"
+#include "common.h"
+#include "llmperf/device.h"
 #include "llmperf/validate.h"
 
 typedef struct validate_arguments {
@@ -93,7 +94,7 @@ static void note_memory(llmperf_comparison *comparison, const llmperf_calib *cal
  * where that says whose, and the user did not.
  */
 static llmperf_status follow_products(const validate_arguments *a, const llmperf_calib *calib,
-                                      device_session *device, llmperf_error *error)
+                                      llmperf_opened_device *device, llmperf_error *error)
 {
     char options[LLMPERF_PATH_MAX];
     const char *fp32 = NULL, *given = a->options ? a->options : "";
@@ -108,13 +109,13 @@ static llmperf_status follow_products(const validate_arguments *a, const llmperf
     if (!fp32)
         return LLMPERF_OK;
     snprintf(options, sizeof options, "%s%sfp32=%s", given, given[0] ? "," : "", fp32);
-    device_close(device);
-    return device_open_text(a->backend, a->device, options, device, error);
+    llmperf_device_close(device);
+    return llmperf_device_open(a->backend, a->device, options, device, error);
 }
 
 /* Other products than those that were calibrated are another device. */
 static void note_library(llmperf_comparison *comparison, const llmperf_calib *calib,
-                         const device_session *device)
+                         const llmperf_opened_device *device)
 {
     llmperf_device now = device->device;
     if (!calib || now.simulated ||
@@ -135,7 +136,7 @@ static void note_library(llmperf_comparison *comparison, const llmperf_calib *ca
 
 static llmperf_status run_batches(const validate_arguments *a, const llmperf_model *model,
                                   const llmperf_hw *hw, const llmperf_calib *calib,
-                                  device_session *device, llmperf_comparison *comparison,
+                                  llmperf_opened_device *device, llmperf_comparison *comparison,
                                   llmperf_error *error)
 {
     llmperf_workload workload;
@@ -202,10 +203,11 @@ static int run(int argc, char **argv)
     option_result result = {0};
     llmperf_error error = {0};
     common_output output;
-    device_session device = {0};
+    llmperf_opened_device device = {0};
     llmperf_comparison comparison = {0};
     llmperf_loaded model = {0}, part = {0};
     char why[LLMPERF_TEXT_MAX] = "";
+    llmperf_spec_paths paths;
     llmperf_status status =
         common_parse(&COMMAND_VALIDATE, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -214,13 +216,14 @@ static int run(int argc, char **argv)
         option_print_help(stdout, &COMMAND_VALIDATE);
         return 0;
     }
+    llmperf_spec_paths_default(arguments.common.specs, &paths);
     status = common_load(&arguments.common, result.positional[0], NULL, &model, &error);
     if (status == LLMPERF_OK)
-        status = device_open_text(arguments.backend, arguments.device, arguments.options, &device,
-                                  &error);
+        status = llmperf_device_open(arguments.backend, arguments.device, arguments.options,
+                                     &device, &error);
     if (status == LLMPERF_OK && result.positional_count > 1)
         status = common_load(&arguments.common, NULL, result.positional[1], &part, &error);
-    else if (status == LLMPERF_OK && !device_spec(&arguments.common, &device.device, &part, why))
+    else if (status == LLMPERF_OK && !llmperf_device_spec(&paths, &device.device, &part, why))
         status = llmperf_fail(&error, LLMPERF_E_USAGE,
                               "no shipped hardware is '%s'%s%s; name one, or a file that "
                               "'llmperf calibrate --write-hw' wrote",
@@ -254,7 +257,7 @@ static int run(int argc, char **argv)
     llmperf_comparison_free(&comparison);
     llmperf_loaded_free(&model);
     llmperf_loaded_free(&part);
-    device_close(&device);
+    llmperf_device_close(&device);
     return common_report(status, &error);
 }
 

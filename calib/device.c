@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "device.h"
+/* Devices by what users call them, and their datasheets. */
+#include "llmperf/device.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,43 +13,44 @@ enum { LIKE_MAX = 4 }; /* parts of the same properties that are named */
 static const double MEMORY_FRAC = 0.08; /* drivers keep some for themselves, labels are rounded */
 static const double BANDWIDTH_FRAC = 0.1;
 
-llmperf_status device_open(const char *backend, int index, const char *options,
-                           device_session *ret_session, llmperf_error *error)
+static llmperf_status open_device(const char *backend, int index, const char *options,
+                                  llmperf_opened_device *ret_device, llmperf_error *error)
 {
-    device_session s = {0};
-    llmperf_status status = llmperf_backend_find(backend, &s.backend, error);
+    llmperf_opened_device d = {0};
+    llmperf_status status = llmperf_backend_find(backend, &d.backend, error);
     if (status == LLMPERF_OK)
-        status = s.backend->open(index, options, &s.handle, error);
+        status = d.backend->open(index, options, &d.handle, error);
     if (status != LLMPERF_OK)
         return status;
-    status = s.backend->describe(s.handle, &s.device, error);
+    status = d.backend->describe(d.handle, &d.device, error);
     if (status != LLMPERF_OK) {
-        s.backend->close(s.handle);
+        d.backend->close(d.handle);
         return status;
     }
-    *ret_session = s;
+    *ret_device = d;
     return LLMPERF_OK;
 }
 
-void device_close(device_session *session)
+void llmperf_device_close(llmperf_opened_device *device)
 {
-    if (session->backend)
-        session->backend->close(session->handle);
-    memset(session, 0, sizeof *session);
+    if (device->backend)
+        device->backend->close(device->handle);
+    memset(device, 0, sizeof *device);
 }
 
-llmperf_status device_open_text(const char *backend, const char *which, const char *options,
-                                device_session *ret_session, llmperf_error *error)
+llmperf_status llmperf_device_open(const char *backend, const char *which, const char *options,
+                                   llmperf_opened_device *ret_device, llmperf_error *error)
 {
     char with[LLMPERF_PATH_MAX];
+    which = which ? which : "0";
     size_t length = strlen(which), digits = strspn(which, "0123456789");
     if (length > 0 && length == digits && length <= 4)
-        return device_open(backend, (int)strtol(which, NULL, 10), options, ret_session, error);
+        return open_device(backend, (int)strtol(which, NULL, 10), options, ret_device, error);
     if (length == 0 || strspn(which, "0123456789abcdefABCDEFGPUMIgpumi-") != length)
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "--device takes a number or a UUID (GPU-...); found '%s'", which);
     snprintf(with, sizeof with, "%s%suuid=%s", options ? options : "", options ? "," : "", which);
-    return device_open(backend, 0, with, ret_session, error);
+    return open_device(backend, 0, with, ret_device, error);
 }
 
 /* ---- the datasheet of a device ------------------------------------------------------------------ */
@@ -81,17 +85,16 @@ static bool is_like(const llmperf_device *device, const llmperf_hw *hw)
 
 typedef struct likeness {
     const llmperf_device *device;
+    llmperf_hw *hw; /* scratch */
     int count;
     char names[LLMPERF_TEXT_MAX];
 } likeness;
 
 static bool visit_like(const char *name, const char *path, void *context)
 {
-    static llmperf_hw hw;
     likeness *l = context;
-    llmperf_error ignored = {0};
-    if (llmperf_hw_load(path, &hw, &ignored) != LLMPERF_OK || strcmp(hw.kind, "gpu") != 0 ||
-        !is_like(l->device, &hw))
+    if (llmperf_hw_load(path, l->hw, NULL) != LLMPERF_OK || strcmp(l->hw->kind, "gpu") != 0 ||
+        !is_like(l->device, l->hw))
         return true;
     size_t used = strlen(l->names);
     snprintf(l->names + used, sizeof l->names - used, "%s%s", used ? ", " : "", name);
@@ -122,41 +125,35 @@ static bool agrees(const llmperf_device *device, const llmperf_hw *hw, char why[
     return true;
 }
 
-bool device_spec(const common_arguments *arguments, const llmperf_device *device,
-                 llmperf_loaded *ret_loaded, char why[LLMPERF_TEXT_MAX])
+/* Hardware that a device is like though its name is another's or nobody's. */
+static bool name_like(const llmperf_spec_paths *paths, const llmperf_device *device,
+                      char why[LLMPERF_TEXT_MAX])
 {
-    llmperf_error ignored = {0};
-    likeness like = {.device = device};
-    llmperf_loaded l = {0};
-    llmperf_spec_paths paths;
-    refuse(why, "%s", "");
-    if (!strchr(device->name, '/') && /* would be taken for a path */
-        common_load_hw(arguments, device->name, &l, &ignored) == LLMPERF_OK) {
-        bool good = agrees(device, l.hw, why);
-        if (good)
-            *ret_loaded = l;
-        else
-            llmperf_loaded_free(&l);
-        return good;
-    }
-    if (strcmp(device->kind, "gpu") != 0)
-        return false;
-    llmperf_spec_paths_default(arguments->specs, &paths);
-    llmperf_list_specs(&paths, "hardware", visit_like, &like, &ignored);
+    likeness like = {.device = device, .hw = malloc(sizeof *like.hw)};
+    if (like.hw)
+        llmperf_list_specs(paths, "hardware", visit_like, &like, NULL);
+    free(like.hw);
     if (like.count > 0)
         return refuse(why, "by units, memory and bandwidth it is like %s; --spec names one",
                       like.names);
     return false;
 }
 
-char *device_bytes(double bytes, char *buffer, size_t size)
+bool llmperf_device_spec(const llmperf_spec_paths *paths, const llmperf_device *device,
+                         llmperf_loaded *ret_loaded, char ret_why[LLMPERF_TEXT_MAX])
 {
-    static const char *const UNITS[] = {"B", "kB", "MB", "GB", "TB"};
-    int unit = 0;
-    while (bytes >= 1000 && unit < 4) {
-        bytes /= 1000;
-        unit++;
+    const llmperf_load_options options = {
+        .paths = paths, .hw = device->name, .calibration = "none"};
+    llmperf_loaded l = {0};
+    refuse(ret_why, "%s", "");
+    if (!strchr(device->name, '/') && /* would be taken for a path */
+        llmperf_load(&options, &l, NULL) == LLMPERF_OK) {
+        bool good = agrees(device, l.hw, ret_why);
+        if (good)
+            *ret_loaded = l;
+        else
+            llmperf_loaded_free(&l);
+        return good;
     }
-    snprintf(buffer, size, "%.3g %s", bytes, UNITS[unit]);
-    return buffer;
+    return strcmp(device->kind, "gpu") == 0 && name_like(paths, device, ret_why);
 }
