@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Devices that can be measured. A backend is a table of functions; `fake` and `cuda` are built
- * in, `cpu` is a module opened only to measure, so that predicting never loads a BLAS.
+ * in, `cpu` is a module opened only to measure, so that predicting never loads a BLAS. Part of
+ * libllmperf-calib.
  */
 #ifndef LLMPERF_BACKEND_H
 #define LLMPERF_BACKEND_H

@@ -26,6 +26,10 @@ extern "C" {
 #define LLMPERF_VERSION_PATCH 0
 #define LLMPERF_VERSION "0.1.0"
 
+/* Number of this interface: raised whenever a function, a struct, an enum or a constant of the public
+ * headers changes. docs/api.md has a line for each number. */
+#define LLMPERF_API_VERSION 1
+
 /* Number of the JSON layout; raised when a documented field changes meaning or goes. */
 #define LLMPERF_JSON_SCHEMA 1
 
@@ -75,6 +79,10 @@ LLMPERF_API llmperf_status llmperf_fail_va(llmperf_error *error, llmperf_status 
 
 /* Version of the library that is running, "MAJOR.MINOR.PATCH"; static storage. */
 LLMPERF_API const char *llmperf_version(void);
+
+/* LLMPERF_API_VERSION of the library that is running: at least that of the headers that a program was
+ * built with, or it may lack what the program asks for. */
+LLMPERF_API int llmperf_api_version(void);
 
 /*
  * Escapes control bytes (C0, DEL and the UTF-8 forms of C1) of `text` as \xNN into

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Result files of engines and of serving benchmarks, read as runs. Part of libllmperf-calib.
+ * Result files of engines and of serving benchmarks, read as runs. Part of libllmperf-bench.
  */
 #ifndef LLMPERF_RESULTS_H
 #define LLMPERF_RESULTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measured operator times: one sample is an llmperf_op as a model would emit it, and how long one
- * launch took. Read from CSV files of anyone's, written as ours. Part of libllmperf-calib.
+ * launch took. Read from CSV files of anyone's, written as ours. Part of libllmperf-bench.
  */
 #ifndef LLMPERF_SAMPLES_H
 #define LLMPERF_SAMPLES_H

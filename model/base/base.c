@@ -353,3 +353,8 @@ const char *llmperf_version(void)
 {
     return LLMPERF_VERSION;
 }
+
+int llmperf_api_version(void)
+{
+    return LLMPERF_API_VERSION;
+}
