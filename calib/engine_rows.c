@@ -39,9 +39,9 @@ typedef struct builder {
     engine_rows *rows;
     const llmperf_spec_paths *paths;
     const llmperf_engine_fit_options *options;
-    llmperf_calib *ideal;
     bool out_of_memory;
     const llmperf_config *c; /* of the row being built */
+    llmperf_error why;       /* it is left out */
 } builder;
 
 /* Index of the part a run is of; -1 with a reason. */
@@ -123,14 +123,13 @@ static void add_step(const llmperf_run_step *from, void *context)
 {
     builder *b = context;
     engine_rows *rows = b->rows;
-    llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(b->c, from->segments, from->segment_count, ops);
+    int most = llmperf_emit_capacity(b->c);
     engine_step *step = grown(rows->step, rows->step_count, &rows->step_capacity, sizeof *step);
     if (step)
         rows->step = step;
     else
         b->out_of_memory = true;
-    while (rows->op_count + count > rows->op_capacity && !b->out_of_memory) {
+    while (rows->op_count + most > rows->op_capacity && !b->out_of_memory) {
         llmperf_op *op = grown(rows->op, rows->op_capacity, &rows->op_capacity, sizeof *op);
         if (op)
             rows->op = op;
@@ -139,7 +138,7 @@ static void add_step(const llmperf_run_step *from, void *context)
     }
     if (b->out_of_memory)
         return;
-    memcpy(&rows->op[rows->op_count], ops, (size_t)count * sizeof *ops);
+    int count = llmperf_emit(b->c, from->segments, from->segment_count, &rows->op[rows->op_count]);
     double sequences = 0;
     for (int i = 0; i < from->segment_count; i++)
         sequences += (double)from->segments[i].sequences;
@@ -269,36 +268,63 @@ static bool is_engine(const llmperf_run *run, const char *engine, const char *co
     return same;
 }
 
+/* Is the run one of the engine that is fitted? The first run's where none is asked for; runs of
+ * another are then a fault. */
+static llmperf_status check_engine(const llmperf_engine_fit_options *options,
+                                   const llmperf_run *run, char engine[48], bool *ret_other,
+                                   llmperf_error *error)
+{
+    *ret_other = false;
+    if (options->engine)
+        *ret_other = run->engine[0] && !is_engine(run, options->engine, options->aliases);
+    else if (!engine[0])
+        snprintf(engine, 48, "%s", run->engine);
+    else if (strcasecmp(engine, run->engine) != 0)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "the runs are of several engines, %s and %s; --engine NAME picks one",
+                            engine, run->engine);
+    return LLMPERF_OK;
+}
+
+static llmperf_status add_runs(builder *b, const llmperf_runs *runs, char engine[48],
+                               llmperf_error *error)
+{
+    const llmperf_engine_fit_options *options = b->options;
+    for (int64_t i = 0; i < runs->count; i++) {
+        const llmperf_run *run = &runs->run[i];
+        bool other;
+        llmperf_status status = check_engine(options, run, engine, &other, error);
+        if (status != LLMPERF_OK)
+            return status;
+        if (other)
+            continue;
+        memset(&b->why, 0, sizeof b->why);
+        status = add_run(b, run, &b->why);
+        if (status == LLMPERF_E_MEMORY || b->out_of_memory)
+            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        if (status != LLMPERF_OK && options->visit)
+            options->visit(run, b->why.text, options->context);
+    }
+    if (b->rows->row_count == 0)
+        return llmperf_fail(error, LLMPERF_E_FIT, "no usable run of %s",
+                            engine[0] ? engine : "an engine");
+    return LLMPERF_OK;
+}
+
 llmperf_status engine_rows_build(const llmperf_runs *runs, const llmperf_spec_paths *paths,
                                  const llmperf_engine_fit_options *options, engine_rows *ret_rows,
                                  char engine[48], llmperf_error *error)
 {
-    builder b = {.rows = ret_rows, .paths = paths, .options = options};
+    builder *b = calloc(1, sizeof *b);
+    if (!b)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    b->rows = ret_rows;
+    b->paths = paths;
+    b->options = options;
     snprintf(engine, 48, "%s", options->engine ? options->engine : "");
-    for (int64_t i = 0; i < runs->count; i++) {
-        const llmperf_run *run = &runs->run[i];
-        llmperf_error why = {0};
-        if (options->engine) {
-            if (run->engine[0] && !is_engine(run, options->engine, options->aliases))
-                continue;
-        } else if (!engine[0]) {
-            snprintf(engine, 48, "%s", run->engine);
-        } else if (strcasecmp(engine, run->engine) != 0) {
-            return llmperf_fail(
-                error, LLMPERF_E_USAGE,
-                "the runs are of several engines, %s and %s; --engine NAME picks one", engine,
-                run->engine);
-        }
-        llmperf_status status = add_run(&b, run, &why);
-        if (status == LLMPERF_E_MEMORY || b.out_of_memory)
-            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-        if (status != LLMPERF_OK && options->visit)
-            options->visit(run, why.text, options->context);
-    }
-    if (ret_rows->row_count == 0)
-        return llmperf_fail(error, LLMPERF_E_FIT, "no usable run of %s",
-                            engine[0] ? engine : "an engine");
-    return LLMPERF_OK;
+    llmperf_status status = add_runs(b, runs, engine, error);
+    free(b);
+    return status;
 }
 
 /* ---- the time of a row -------------------------------------------------------------------------------------- */

@@ -804,19 +804,18 @@ static void say(const dropped *out, char *remarks)
 }
 
 /* A fit of those parameters that the data can tell. */
-static bool settle(solver *s, char *remarks, bool *ret_at_bound)
+static bool settle(solver *s, dropped *out, char *remarks, bool *ret_at_bound)
 {
-    dropped out = {0};
     *ret_at_bound = false;
     start(s);
     thin_out(s, remarks);
-    put_off(s, &out);
+    put_off(s, out);
     if (s->set.count == 0 || !solve(s, ROUNDS))
         return false;
-    if (!give_up(s, &out, ret_at_bound))
+    if (!give_up(s, out, ret_at_bound))
         return false;
-    look_again(s, &out);
-    say(&out, remarks);
+    look_again(s, out);
+    say(out, remarks);
     return true;
 }
 
@@ -1079,6 +1078,7 @@ static bool is_better(const solver *a, bool a_at_bound, const solver *b, bool b_
 /* One beginning, and where it led. */
 typedef struct attempt {
     solver s;
+    dropped out;
     char remarks[LLMPERF_TEXT_MAX];
     bool at_bound, found, out_of_memory;
 } attempt;
@@ -1102,7 +1102,7 @@ static void try_form(void *context, int i)
     if (one->out_of_memory)
         return;
     one->s.set = params_of(all->problem, all->least_time_s, all->forms.first + i);
-    one->found = settle(&one->s, one->remarks, &one->at_bound);
+    one->found = settle(&one->s, &one->out, one->remarks, &one->at_bound);
 }
 
 /* The attempt that agrees best; NULL = none. */

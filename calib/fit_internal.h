@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between groups.c (which samples) and fit.c (which parameters). */
+/* Between groups.c (which samples), fit.c (which parameters) and fit_common.c (what they share). */
 #ifndef LLMPERF_CALIB_FIT_INTERNAL_H
 #define LLMPERF_CALIB_FIT_INTERNAL_H
 

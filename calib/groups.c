@@ -22,46 +22,6 @@ static const double MOVES = 1.25;        /* of two rates of memory: tells them f
 static const double STREAM_FRAC = 0.15;  /* of the usual rate: the same speed of memory */
 static const double Z90 = 1.6448536269514722;
 
-uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * 1099511628211u;
-    return hash;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-void fit_sort(double *values, int64_t count)
-{
-    qsort(values, (size_t)count, sizeof *values, ascending);
-}
-
-double fit_quantile(const double *sorted, int64_t count, double share)
-{
-    if (count == 0)
-        return 0;
-    double at = share * (double)(count - 1);
-    int64_t below = (int64_t)at, above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
-}
-
-void fit_calib_of(const llmperf_calib_entry *entry, llmperf_calib *ret_calib)
-{
-    llmperf_calib_init(ret_calib);
-    ret_calib->entry_count = 1;
-    ret_calib->entry[0] = *entry;
-    if (entry->key.regime == LLMPERF_REGIME_MIXED) /* its parts have fits of their own */
-        memset(ret_calib->index[entry->key.kind][entry->key.regime], 0,
-               sizeof ret_calib->index[0][0]);
-    else
-        memset(ret_calib->index[entry->key.kind], 0, sizeof ret_calib->index[0]);
-}
-
 void llmperf_fits_free(llmperf_fits *fits)
 {
     if (!fits)
@@ -212,13 +172,6 @@ static bool is_wanted(const llmperf_samples *all, const llmperf_sample *s,
 {
     const llmperf_sample_filter filter = {o->libraries, o->dtypes, o->kinds};
     return llmperf_sample_matches(all, s, &filter);
-}
-
-/* What a digest or a choice by hash goes by. */
-uint64_t fit_hash_op(uint64_t hash, const llmperf_op *op)
-{
-    size_t common = offsetof(llmperf_op, lone_sequences);
-    return fit_hash(hash, op, op->regime == LLMPERF_REGIME_MIXED ? sizeof *op : common);
 }
 
 /* One weight matrix, one head layout (in a mixed launch with an octave of the prompt's tokens and of
@@ -932,16 +885,18 @@ static llmperf_status split_by(const grouping *g, const group *own, head_class b
                                llmperf_fit_one *one, int *ret_count, llmperf_error *error)
 {
     enum { CLASSES = 4 };
-    llmperf_fit_one part[CLASSES];
     int parts = 0;
     double apart = 0;
     int64_t covered = 0;
-    llmperf_status status = LLMPERF_OK;
-    for (int value = 1; value < CLASSES; value++) {
+    llmperf_fit_one *part = malloc(CLASSES * sizeof *part);
+    llmperf_status status = part ? LLMPERF_OK : LLMPERF_E_MEMORY;
+    for (int value = 1; value < CLASSES && status == LLMPERF_OK; value++) {
         group some;
-        if (!class_of(own, by, value, &some))
-            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-        if (some.count >= CLASS_LEAST && status == LLMPERF_OK) {
+        if (!class_of(own, by, value, &some)) {
+            status = LLMPERF_E_MEMORY;
+            break;
+        }
+        if (some.count >= CLASS_LEAST) {
             status = fit_one(g, &some, &part[parts], error);
             if (status == LLMPERF_OK && part[parts].status == LLMPERF_OK) {
                 apart += summed_error(&part[parts], some.count);
@@ -958,24 +913,34 @@ static llmperf_status split_by(const grouping *g, const group *own, head_class b
         memcpy(one, part, (size_t)parts * sizeof *part);
         *ret_count = parts;
     }
+    free(part);
+    if (status == LLMPERF_E_MEMORY)
+        llmperf_fail(error, status, "out of memory");
     return status;
 }
+
+/* Room for a fit of each class of heads. */
+enum { FITS_OF_GROUP = LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT };
 
 /* By groups of heads first (decode alone: a prompt's kernels have enough rows of any), then each of
  * these by head size. */
 static llmperf_status split_heads(const grouping *g, const group *own, llmperf_fit_one *one,
                                   int *ret_count, llmperf_error *error)
 {
-    llmperf_fit_one all[LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT];
     int groups = 1, made = 0;
     llmperf_status status = LLMPERF_OK;
+    llmperf_fit_one *all = malloc(FITS_OF_GROUP * sizeof *all);
+    if (!all)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (own->key.regime == LLMPERF_REGIME_DECODE)
         status = split_by(g, own, BY_GROUP, one, &groups, error);
     for (int i = 0; status == LLMPERF_OK && i < groups; i++) {
         group some = *own;
         int sizes = 1;
-        if (groups > 1 && !class_of(own, BY_GROUP, one[i].entry.key.heads, &some))
-            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+        if (groups > 1 && !class_of(own, BY_GROUP, one[i].entry.key.heads, &some)) {
+            status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+            break;
+        }
         all[made] = one[i];
         status = split_by(g, &some, BY_SIZE, &all[made], &sizes, error);
         made += sizes;
@@ -986,6 +951,7 @@ static llmperf_status split_heads(const grouping *g, const group *own, llmperf_f
         memcpy(one, all, (size_t)made * sizeof *all);
         *ret_count = made;
     }
+    free(all);
     return status;
 }
 
@@ -1052,6 +1018,13 @@ static versions versions_of(const grouping *g, const group *own)
     return v;
 }
 
+static void say_version(llmperf_calib_entry *entry, int of)
+{
+    size_t used = strlen(entry->remarks), room = sizeof entry->remarks;
+    snprintf(entry->remarks + used, room - used, "%sversion %s, the newest of %d that disagree",
+             used ? "; " : "", entry->version, of);
+}
+
 /*
  * Versions of a library may run collectives in other ways. Where fits of the versions apart leave a
  * twentieth less error on what they have not seen than one of all, that of the newest version with enough
@@ -1060,32 +1033,36 @@ static versions versions_of(const grouping *g, const group *own)
 static llmperf_status choose_version(const grouping *g, const group *own, llmperf_fit_one *one,
                                      llmperf_error *error)
 {
-    llmperf_fit_one part, newest = {.status = LLMPERF_E_FIT};
     const versions v = versions_of(g, own);
     llmperf_status status = LLMPERF_OK;
+    llmperf_fit_one *part = calloc(2, sizeof *part), *newest = part + 1;
+    if (!part)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    newest->status = LLMPERF_E_FIT;
     double apart = 0;
     int64_t covered = 0;
     for (int i = 0; i < v.count && v.newest >= 0 && status == LLMPERF_OK; i++) {
         group some;
-        if (!version_of(own, v.version[i], &some))
-            return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-        status = fit_one(g, &some, &part, error);
-        if (status == LLMPERF_OK && part.status == LLMPERF_OK) {
-            apart += summed_error(&part, some.count);
+        if (!version_of(own, v.version[i], &some)) {
+            status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+            break;
+        }
+        status = fit_one(g, &some, part, error);
+        if (status == LLMPERF_OK && part->status == LLMPERF_OK) {
+            apart += summed_error(part, some.count);
             covered += some.count;
-            newest = i == v.newest ? part : newest;
+            if (i == v.newest)
+                *newest = *part;
         }
         free(some.sample);
     }
-    if (status != LLMPERF_OK || newest.status != LLMPERF_OK ||
-        !(apart < SPLIT_GAIN * summed_error(one, covered)))
-        return status;
-    newest.entry.quality.refused += own->refused;
-    size_t used = strlen(newest.entry.remarks), room = sizeof newest.entry.remarks;
-    snprintf(newest.entry.remarks + used, room - used,
-             "%sversion %s, the newest of %d that disagree", used ? "; " : "", newest.entry.version,
-             v.count);
-    *one = newest;
+    if (status == LLMPERF_OK && newest->status == LLMPERF_OK &&
+        apart < SPLIT_GAIN * summed_error(one, covered)) {
+        newest->entry.quality.refused += own->refused;
+        say_version(&newest->entry, v.count);
+        *one = *newest;
+    }
+    free(part);
     return status;
 }
 
@@ -1110,9 +1087,7 @@ static bool rows_for(const grouping *g, const group *whole, const llmperf_calib_
     return true;
 }
 
-/* The fits of each group: room for a fit of each class of heads. */
-enum { FITS_OF_GROUP = LLMPERF_HEADS_COUNT * LLMPERF_HEAD_SIZE_COUNT };
-
+/* The fits of each group. */
 typedef struct group_fits {
     llmperf_fit_one fit[FITS_OF_GROUP];
     repeats twice[FITS_OF_GROUP];

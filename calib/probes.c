@@ -497,51 +497,72 @@ static void add_format(planner *p, llmperf_dtype dtype)
         add_scores(p, dtype);
 }
 
+/* What the device is decides the grid and its time. */
+static llmperf_status look_at(planner *p)
+{
+    llmperf_status status = p->backend->describe(p->handle, &p->device, p->error);
+    const llmperf_device *d = &p->device;
+    p->is_cpu = strcmp(d->kind, "cpu") == 0;
+    p->is_gpu = strcmp(d->kind, "gpu") == 0;
+    p->plan->budget_s = p->quick ? QUICK_BUDGET_S : FULL_BUDGET_S;
+    p->plan->time_limit_s = p->quick ? QUICK_LIMIT_S : FULL_LIMIT_S;
+    if (p->is_gpu) {
+        p->plan->budget_s = p->quick ? GPU_QUICK_BUDGET_S : GPU_FULL_BUDGET_S;
+        p->plan->time_limit_s = p->quick ? GPU_QUICK_LIMIT_S : GPU_FULL_LIMIT_S;
+        p->plan->most_s = p->quick ? GPU_QUICK_MOST_S : GPU_FULL_MOST_S;
+    }
+    double free_bytes = d->memory_free_bytes > 0 ? d->memory_free_bytes : d->memory_bytes;
+    p->most_bytes = free_bytes > 0 ? MEMORY_SHARE * free_bytes : INFINITY;
+    return status;
+}
+
+static llmperf_status plan_all(planner *p)
+{
+    const llmperf_notes *skipped = &p->plan->skipped;
+    add_streams(p);
+    add_host(p);
+    const llmperf_dtype *dtypes = p->is_gpu ? GPU_DTYPES : DTYPES;
+    bool has[FORMATS] = {false};
+    for (size_t i = 0; i < FORMATS; i++)
+        has[i] = dtypes[i] && supports_gemm(p, dtypes[i], NULL);
+    if (p->is_gpu) /* the time may not last for all formats */
+        add_elementwise(p, dtypes, has);
+    for (size_t i = 0; i < FORMATS; i++)
+        if (has[i])
+            add_format(p, dtypes[i]);
+    if (!p->is_gpu)
+        add_elementwise(p, dtypes, has);
+    note_formats(p, dtypes, has);
+    if (p->status == LLMPERF_OK && p->plan->count == 0)
+        p->status = llmperf_fail(
+            p->error, LLMPERF_E_UNSUPPORTED, "nothing can be measured on this device%s%s",
+            skipped->count ? ": " : "", skipped->count ? skipped->text[0] : "");
+    return p->status;
+}
+
 llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle, bool quick,
                                        llmperf_probe_plan *ret_plan, llmperf_error *error)
 {
-    llmperf_probe_plan plan = {.budget_s = quick ? QUICK_BUDGET_S : FULL_BUDGET_S,
-                               .time_limit_s = quick ? QUICK_LIMIT_S : FULL_LIMIT_S};
-    planner p = {
-        .backend = backend, .handle = handle, .quick = quick, .plan = &plan, .error = error};
-    llmperf_status status = backend->describe(handle, &p.device, error);
-    if (status != LLMPERF_OK)
-        return status;
-    p.is_cpu = strcmp(p.device.kind, "cpu") == 0;
-    p.is_gpu = strcmp(p.device.kind, "gpu") == 0;
-    if (p.is_gpu) {
-        plan.budget_s = quick ? GPU_QUICK_BUDGET_S : GPU_FULL_BUDGET_S;
-        plan.time_limit_s = quick ? GPU_QUICK_LIMIT_S : GPU_FULL_LIMIT_S;
-        plan.most_s = quick ? GPU_QUICK_MOST_S : GPU_FULL_MOST_S;
+    llmperf_probe_plan *plan = calloc(1, sizeof *plan);
+    planner *p = calloc(1, sizeof *p);
+    llmperf_status status = LLMPERF_OK;
+    if (!plan || !p) {
+        free(plan);
+        free(p);
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     }
-    double free_bytes =
-        p.device.memory_free_bytes > 0 ? p.device.memory_free_bytes : p.device.memory_bytes;
-    p.most_bytes = free_bytes > 0 ? MEMORY_SHARE * free_bytes : INFINITY;
-
-    add_streams(&p);
-    add_host(&p);
-    const llmperf_dtype *dtypes = p.is_gpu ? GPU_DTYPES : DTYPES;
-    bool has[FORMATS] = {false};
-    for (size_t i = 0; i < FORMATS; i++)
-        has[i] = dtypes[i] && supports_gemm(&p, dtypes[i], NULL);
-    if (p.is_gpu) /* the time may not last for all formats */
-        add_elementwise(&p, dtypes, has);
-    for (size_t i = 0; i < FORMATS; i++)
-        if (has[i])
-            add_format(&p, dtypes[i]);
-    if (!p.is_gpu)
-        add_elementwise(&p, dtypes, has);
-    note_formats(&p, dtypes, has);
-    if (p.status == LLMPERF_OK && plan.count == 0)
-        p.status = llmperf_fail(
-            error, LLMPERF_E_UNSUPPORTED, "nothing can be measured on this device%s%s",
-            plan.skipped.count ? ": " : "", plan.skipped.count ? plan.skipped.text[0] : "");
-    if (p.status != LLMPERF_OK) {
-        free(plan.probe);
-        return p.status;
-    }
-    *ret_plan = plan;
-    return LLMPERF_OK;
+    *p = (planner){
+        .backend = backend, .handle = handle, .quick = quick, .plan = plan, .error = error};
+    status = look_at(p);
+    if (status == LLMPERF_OK)
+        status = plan_all(p);
+    if (status == LLMPERF_OK)
+        *ret_plan = *plan;
+    else
+        free(plan->probe);
+    free(plan);
+    free(p);
+    return status;
 }
 
 void llmperf_probe_plan_free(llmperf_probe_plan *plan)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llmperf/samples.h"
@@ -22,6 +23,9 @@ typedef struct validation {
     llmperf_comparison *comparison;
     llmperf_error *error;
     char step[48]; /* "decode b 4" */
+    /* of the step: its operators, and room for those that were measured and as memory is now */
+    int count;
+    llmperf_op *ops, *kept, *slowed;
 } validation;
 
 static const char *group_of(const llmperf_op *op)
@@ -121,17 +125,16 @@ static llmperf_status add_eager(validation *v, const llmperf_op *ops, int count,
 }
 
 /* Each operator, then their sum. ret_skipped: those that the device cannot run. */
-static llmperf_status measure_operators(validation *v, const llmperf_op *ops, int count,
-                                        int *ret_skipped)
+static llmperf_status measure_operators(validation *v, int *ret_skipped)
 {
-    llmperf_op kept[LLMPERF_OPS_MAX], slowed[LLMPERF_OPS_MAX];
+    const int count = v->count;
     double measured_sum = 0, roofline_sum = 0;
     unsigned flags = 0;
     int kept_count = 0;
     llmperf_status status = LLMPERF_OK;
     *ret_skipped = 0;
     for (int i = 0; i < count && status == LLMPERF_OK; i++) {
-        const llmperf_op *op = &ops[i];
+        const llmperf_op *op = &v->ops[i];
         const char *name = llmperf_op_name((llmperf_op_id)op->id);
         llmperf_measurement m;
         /* collectives need more devices; the residual add is no launch of its own: it is part of
@@ -151,22 +154,22 @@ static llmperf_status measure_operators(validation *v, const llmperf_op *ops, in
         measured_sum += op->repeat * m.summary.median_s;
         roofline_sum += op->repeat * roofline;
         flags |= m.flags;
-        kept[kept_count] = *op;
-        slowed[kept_count++] = llmperf_op_slowed(op, memory_slowed(v, &m));
+        v->kept[kept_count] = *op;
+        v->slowed[kept_count++] = llmperf_op_slowed(op, memory_slowed(v, &m));
         status = add_row(v, name, group_of(op), m.summary.median_s, llmperf_estimate_op(v->c, op),
                          roofline, m.flags);
     }
     if (status != LLMPERF_OK || kept_count == 0)
         return status;
-    return add_total(v, "sum of operators", measured_sum, roofline_sum, flags, kept, slowed,
+    return add_total(v, "sum of operators", measured_sum, roofline_sum, flags, v->kept, v->slowed,
                      kept_count);
 }
 
 /* The step as one forward pass. */
-static llmperf_status measure_whole(validation *v, const llmperf_segment *segment,
-                                    const llmperf_op *ops, int count)
+static llmperf_status measure_whole(validation *v, const llmperf_segment *segment)
 {
-    llmperf_op slowed[LLMPERF_OPS_MAX];
+    const int count = v->count;
+    const llmperf_op *ops = v->ops;
     llmperf_measurement m;
     llmperf_total bound;
     llmperf_config ideal = *v->c;
@@ -183,12 +186,26 @@ static llmperf_status measure_whole(validation *v, const llmperf_segment *segmen
     ideal.calib = NULL;
     llmperf_step(&ideal, segment, 1, NULL, NULL, &bound);
     for (int i = 0; i < count; i++)
-        slowed[i] = llmperf_op_slowed(&ops[i], memory_slowed(v, &m));
-    status =
-        add_total(v, "whole step", m.summary.median_s, bound.time_s, m.flags, ops, slowed, count);
+        v->slowed[i] = llmperf_op_slowed(&ops[i], memory_slowed(v, &m));
+    status = add_total(v, "whole step", m.summary.median_s, bound.time_s, m.flags, ops, v->slowed,
+                       count);
     return status == LLMPERF_OK
                ? add_eager(v, ops, count, llmperf_estimate_ops(v->c, ops, count), bound.time_s)
                : status;
+}
+
+static llmperf_status validate(validation *v, const llmperf_segment *segment)
+{
+    int skipped;
+    v->count = llmperf_emit(v->c, segment, 1, v->ops);
+    llmperf_status status = measure_operators(v, &skipped);
+    if (status != LLMPERF_OK)
+        return status;
+    if (skipped > 0)
+        return skip_row(v, "whole step", "some of its operators cannot be run here");
+    if (v->progress)
+        v->progress("whole step", v->count, v->count + 1, v->context);
+    return measure_whole(v, segment);
 }
 
 llmperf_status llmperf_validate_step(const llmperf_config *c, bool prefill,
@@ -206,21 +223,19 @@ llmperf_status llmperf_validate_step(const llmperf_config *c, bool prefill,
                     .comparison = comparison,
                     .error = error};
     const llmperf_workload *w = &c->workload;
-    llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
-    int skipped;
     if (prefill)
         segment = (llmperf_segment){
             .sequences = w->batch, .query = w->prompt, .past = 0, .logits = w->batch};
     snprintf(v.step, sizeof v.step, "%s b %lld", prefill ? "prefill" : "decode",
              (long long)w->batch);
-    int count = llmperf_emit(c, &segment, 1, ops);
-    llmperf_status status = measure_operators(&v, ops, count, &skipped);
-    if (status != LLMPERF_OK)
-        return status;
-    if (skipped > 0)
-        return skip_row(&v, "whole step", "some of its operators cannot be run here");
-    if (progress)
-        progress("whole step", count, count + 1, context);
-    return measure_whole(&v, &segment, ops, count);
+    const size_t most = (size_t)llmperf_emit_capacity(c);
+    v.ops = malloc(3 * most * sizeof *v.ops);
+    if (!v.ops)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    v.kept = v.ops + most;
+    v.slowed = v.kept + most;
+    llmperf_status status = validate(&v, &segment);
+    free(v.ops);
+    return status;
 }
