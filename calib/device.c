@@ -53,6 +53,28 @@ llmperf_status llmperf_device_open(const char *backend, const char *which, const
     return open_device(backend, 0, with, ret_device, error);
 }
 
+llmperf_status llmperf_device_follow(llmperf_opened_device *device, const char *which,
+                                     const char *options, const llmperf_calib *calib,
+                                     llmperf_error *error)
+{
+    char with[LLMPERF_PATH_MAX], backend[sizeof device->device.backend];
+    const char *fp32 = NULL, *given = options ? options : "";
+    if (strcmp(device->device.backend, "cpu") != 0 || !calib || strstr(given, "fp32="))
+        return LLMPERF_OK;
+    for (int i = 0; i < calib->entry_count && !fp32; i++) {
+        const llmperf_calib_entry *e = &calib->entry[i];
+        bool dnn = strncmp(e->library, "oneDNN", 6) == 0, blas = strstr(e->library, "OpenBLAS");
+        if (e->key.kind == LLMPERF_KIND_GEMM && e->key.dtype == LLMPERF_DTYPE_FP32 && (dnn || blas))
+            fp32 = dnn && blas ? "mixed" : dnn ? "onednn" : "openblas";
+    }
+    if (!fp32)
+        return LLMPERF_OK;
+    snprintf(with, sizeof with, "%s%sfp32=%s", given, given[0] ? "," : "", fp32);
+    memcpy(backend, device->device.backend, sizeof backend);
+    llmperf_device_close(device);
+    return llmperf_device_open(backend, which, with, device, error);
+}
+
 /* ---- the datasheet of a device ------------------------------------------------------------------ */
 
 static double state_number(const llmperf_device *device, const char *key)

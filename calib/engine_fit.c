@@ -563,25 +563,73 @@ out:
     return status;
 }
 
+/* ---- names ------------------------------------------------------------------------------------------------- */
+
+/* Options with the names that the profile gets. */
+typedef struct naming {
+    llmperf_engine_fit_options options;
+    const char *aliases[LLMPERF_ALIASES_MAX + 1];
+    llmperf_engine shipped;
+} naming;
+
+/* Name and aliases: those asked for, else of a shipped profile of that name. */
+static void name_engine(const llmperf_spec_paths *paths, const llmperf_engine_fit_options *options,
+                        naming *n)
+{
+    char path[LLMPERF_PATH_MAX];
+    n->options = *options;
+    for (int i = 0; options->aliases && options->aliases[i] && i < LLMPERF_ALIASES_MAX; i++)
+        n->aliases[i] = options->aliases[i];
+    if (options->engine && !n->aliases[0] &&
+        llmperf_find_engine(paths, options->engine, path, NULL) == LLMPERF_OK &&
+        llmperf_engine_load(path, &n->shipped, NULL) == LLMPERF_OK) {
+        n->options.engine = n->shipped.name;
+        for (int i = 0; i < n->shipped.alias_count; i++)
+            n->aliases[i] = n->shipped.aliases[i];
+    }
+    n->options.aliases = n->aliases;
+}
+
+static void put_word(char *to, size_t size, const char *word)
+{
+    snprintf(to, size, "%s", word ? word : "");
+}
+
+static void describe(const naming *n, llmperf_engine *engine)
+{
+    const llmperf_engine_fit_options *o = &n->options;
+    engine->alias_count = 0;
+    for (int i = 0; n->aliases[i]; i++)
+        put_word(engine->aliases[engine->alias_count++], sizeof *engine->aliases, n->aliases[i]);
+    put_word(engine->source, sizeof engine->source, o->source);
+    put_word(engine->licence, sizeof engine->licence, o->licence);
+    put_word(engine->date, sizeof engine->date, o->date);
+}
+
 llmperf_status llmperf_fit_engine(const llmperf_runs *runs, const llmperf_spec_paths *paths,
                                   const llmperf_engine_fit_options *options,
                                   llmperf_engine *ret_engine, llmperf_error *error)
 {
     engine_rows *rows = calloc(1, sizeof *rows);
     llmperf_engine *engine = calloc(1, sizeof *engine);
+    naming *names = calloc(1, sizeof *names);
     llmperf_status status = LLMPERF_OK;
-    if (!rows || !engine) {
+    if (!rows || !engine || !names) {
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
         goto out;
     }
-    status = engine_rows_build(runs, paths, options, rows, engine->name, error);
+    name_engine(paths, options, names);
+    status = engine_rows_build(runs, paths, &names->options, rows, engine->name, error);
     if (status == LLMPERF_OK)
-        status = fit_rows(rows, options, engine, error);
-    if (status == LLMPERF_OK)
+        status = fit_rows(rows, &names->options, engine, error);
+    if (status == LLMPERF_OK) {
+        describe(names, engine);
         *ret_engine = *engine;
+    }
 out:
     engine_rows_free(rows);
     free(rows);
     free(engine);
+    free(names);
     return status;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* llmperf fit FILE... [-o FILE]: a calibration from anyone's measurements of operators, an engine
  * profile from measurements of whole engines. */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,145 +80,26 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
-/* ---- the table ------------------------------------------------------------------------------------------ */
-
-static void print_percent(double frac)
-{
-    printf(" %7.1f", 100 * frac);
-}
-
-static void print_head(bool test)
-{
-    printf("%-44s %8s %7s %7s %7s %7s %7s %8s %8s%s\n", "errors in %", "samples", "mean", "median",
-           "P90", "bias", "unseen", "roofline", "constant", test ? "  in 90 %" : "");
-}
-
-static void print_quality(const char *what, const llmperf_calib_quality *q, double coverage)
-{
-    printf("%-44s %8lld", what, (long long)q->samples);
-    print_percent(q->mean_frac);
-    print_percent(q->median_frac);
-    print_percent(q->p90_frac);
-    print_percent(q->bias_frac);
-    if (q->left_out_frac > 0)
-        print_percent(q->left_out_frac);
-    else
-        printf(" %7s", "-");
-    printf(" %8.1f %8.1f", 100 * q->roofline_frac, 100 * q->constant_frac);
-    if (coverage >= 0)
-        printf(" %8.1f", 100 * coverage);
-    printf("\n");
-}
-
-static void print_parameters(const llmperf_calib_entry *e)
-{
-    for (int i = 0; i < LLMPERF_PARAM_COUNT; i++) {
-        if (!(e->fitted & UINT64_C(1) << i))
-            continue;
-        printf("    %-20s %12.5g +- %.2g\n", llmperf_param_name((llmperf_param)i), e->param[i],
-               sqrt(e->covariance[i][i]));
-    }
-    printf("    %-20s %12.3g  correlation in a family %.2f, %lld families\n", "residual",
-           e->residual, e->correlation, (long long)e->quality.groups);
-}
-
-static int print_fits(const llmperf_fits *fits, const llmperf_samples *test, const llmperf_hw *hw,
-                      const llmperf_fit_options *options, bool parameters)
-{
-    int good = 0;
-    print_head(test->count > 0);
-    for (int i = 0; i < fits->count; i++) {
-        const llmperf_fit_one *one = &fits->fit[i];
-        const llmperf_calib_entry *e = &one->entry;
-        char key[96], what[160];
-        llmperf_fit_score score;
-        llmperf_calib_describe(&e->key, key, sizeof key);
-        snprintf(what, sizeof what, "%s%s%s", key, e->library[0] ? ", " : "", e->library);
-        if (one->status != LLMPERF_OK) {
-            printf("%-44s no fit: %s\n", what, one->why);
-            continue;
-        }
-        good++;
-        print_quality(what, &e->quality, -1);
-        if (llmperf_fit_judge(test, hw, options, e, &score))
-            print_quality("  test", &score.quality, score.coverage_frac);
-        if (e->quality.warm + e->quality.refused > 0)
-            printf("  left out: %lld warm, %lld faster than the roofline, windowed or disturbed\n",
-                   (long long)e->quality.warm, (long long)e->quality.refused);
-        if (e->quality.points < e->quality.samples)
-            printf("  fitted on %lld samples spread over the shapes, scored on all\n",
-                   (long long)e->quality.points);
-        if (e->remarks[0])
-            printf("  %s\n", e->remarks);
-        if (parameters)
-            print_parameters(e);
-    }
-    return good;
-}
-
-/* ---- the calibration ------------------------------------------------------------------------------------ */
-
-static void name_calib(const fit_arguments *a, const llmperf_hw *hw, const llmperf_fits *fits,
-                       llmperf_calib *calib)
-{
-    const char *library = "";
-    for (int i = 0; i < fits->count && !library[0]; i++)
-        if (fits->fit[i].status == LLMPERF_OK)
-            library = fits->fit[i].entry.library;
-    if (a->name)
-        snprintf(calib->name, sizeof calib->name, "%s", a->name);
-    else
-        snprintf(calib->name, sizeof calib->name, "%.46s%s%s", hw->name, library[0] ? "-" : "",
-                 library);
-    snprintf(calib->hw, sizeof calib->hw, "%s", hw->name);
-    snprintf(calib->backend, sizeof calib->backend, "samples");
-    snprintf(calib->date, sizeof calib->date, "%s", a->date ? a->date : "");
-}
-
-/* From each of the named calibrations what is still missing. */
-static llmperf_status complete(const fit_arguments *a, const llmperf_hw *hw, llmperf_calib *calib,
-                               llmperf_error *error)
-{
-    words names;
-    llmperf_spec_paths paths;
-    llmperf_calib *from = malloc(sizeof *from);
-    if (!from)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_spec_paths_default(a->common.specs, &paths);
-    llmperf_status status = words_split("complete", a->complete, WORDS_MAX, "words", &names, error);
-    for (int i = 0; status == LLMPERF_OK && names.word && names.word[i]; i++) {
-        char path[LLMPERF_PATH_MAX];
-        status = llmperf_find_calib(&paths, names.word[i], path, error);
-        if (status == LLMPERF_OK)
-            status = llmperf_calib_load(path, from, error);
-        if (status == LLMPERF_OK) {
-            llmperf_calib_lend(from, &paths, hw);
-            status = llmperf_calib_complete(calib, from, error);
-        }
-    }
-    words_free(&names);
-    free(from);
-    return status;
-}
-
 static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
                                   const llmperf_fits *fits, llmperf_error *error)
 {
-    common_output output;
-    llmperf_calib *calib = malloc(sizeof *calib);
-    if (!calib)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_calib_init(calib);
-    llmperf_status status = llmperf_fits_to_calib(fits, calib, error);
+    llmperf_output output;
+    llmperf_spec_paths paths;
+    llmperf_calib *calib = NULL;
+    words complete;
+    llmperf_spec_paths_default(a->common.specs, &paths);
+    llmperf_status status =
+        words_split("complete", a->complete, WORDS_MAX, "words", &complete, error);
+    const llmperf_fits_naming naming = {
+        .name = a->name, .date = a->date, .paths = &paths, .complete = words_list(&complete)};
     if (status == LLMPERF_OK)
-        status = complete(a, hw, calib, error);
-    if (status == LLMPERF_OK) {
-        name_calib(a, hw, fits, calib);
-        status = common_open_output(&a->common, &output, error);
-    }
+        status = llmperf_fits_name(fits, hw, &naming, &calib, error);
+    words_free(&complete);
+    if (status == LLMPERF_OK)
+        status = llmperf_output_open(a->common.output, &output, error);
     if (status == LLMPERF_OK) {
         status = llmperf_calib_write(output.file, calib, error);
-        llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+        llmperf_status closed = llmperf_output_close(&output, status == LLMPERF_OK, error);
         status = status == LLMPERF_OK ? closed : status;
     }
     free(calib);
@@ -290,7 +169,7 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
     if (fits->foreign > 0)
         fprintf(stderr, "llmperf: %lld samples are of another part, the first of '%s'; left out\n",
                 (long long)fits->foreign, fits->other_part);
-    if (print_fits(fits, test, part->hw, &options, a->parameters) == 0)
+    if (llmperf_write_fits(stdout, fits, test, part->hw, &options, a->parameters) == 0)
         return llmperf_fail(error, LLMPERF_E_FIT, "no fit succeeded: %s", fits->fit[0].why);
     return a->common.output ? write_calib(a, part->hw, fits, error) : LLMPERF_OK;
 }

@@ -195,7 +195,7 @@ static llmperf_status fill_samples(plot_input *in, sample_figure figure, llmperf
                                          .unfused = in->workload.unfused,
                                          .confidence = a->common.confidence};
     if (status == LLMPERF_OK && figure == OF_RESIDUALS)
-        status = plot_samples_residuals(&read.samples, &filter, plot, error);
+        status = llmperf_chart_residuals(&read.samples, &filter, plot, error);
     if (status == LLMPERF_OK && figure == OF_DENSE)
         status = fill_dense_samples(in, &read.samples, &filter, plot, error);
     if (status == LLMPERF_OK && figure == OF_ATTENTION)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* llmperf validate MODEL [HARDWARE]: the model's own operators on this device, beside predictions. */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "common.h"
-#include "llmperf/device.h"
 #include "llmperf/validate.h"
 
 typedef struct validate_arguments {
@@ -61,199 +59,125 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
-static void say_progress(const char *what, int done, int total, void *context)
+static void say_progress(int64_t batch, const char *what, int done, int total, void *context)
 {
-    const char *step = context;
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%s: %d of %d, %s", step, done + 1, total, what);
-    if (isatty(STDERR_FILENO) && done + 1 >= total)
+    (void)context;
+    if (!isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "\r\033[Kbatch %lld: %d of %d, %s", (long long)batch, done + 1, total, what);
+    if (done + 1 >= total)
         fputs("\r\033[K", stderr);
 }
 
-/* Says how much the memory has moved since the calibration, if that was kept. */
-static void note_memory(llmperf_comparison *comparison, const llmperf_calib *calib,
-                        double bytes_per_s)
+/* The batches that the range stands for; *ret_batches is owned by the caller. */
+static llmperf_status expand(const char *text, int64_t **ret_batches, int64_t *ret_count,
+                             llmperf_error *error)
 {
-    if (!(bytes_per_s > 0))
-        return;
-    if (!calib || !(calib->stream_bytes_per_s > 0)) {
-        llmperf_note(&comparison->notes, "memory streams at %.3g GB/s now", bytes_per_s / 1e9);
-        return;
-    }
-    llmperf_note(
-        &comparison->notes,
-        "memory streams at %.3g GB/s now, at %.3g GB/s as a rule when the calibration was made "
-        "(%+.0f %%); the rows 'memory as now' allow for what it was around each measurement",
-        bytes_per_s / 1e9, calib->stream_bytes_per_s / 1e9,
-        100 * (bytes_per_s / calib->stream_bytes_per_s - 1));
-}
-
-/*
- * On the CPU the fp32 products may come from either of two libraries, whichever is faster in a trial
- * when the device is opened; they must be those that the calibration timed. Opens the device again
- * where that says whose, and the user did not.
- */
-static llmperf_status follow_products(const validate_arguments *a, const llmperf_calib *calib,
-                                      llmperf_opened_device *device, llmperf_error *error)
-{
-    char options[LLMPERF_PATH_MAX];
-    const char *fp32 = NULL, *given = a->options ? a->options : "";
-    if (strcmp(device->device.backend, "cpu") != 0 || strstr(given, "fp32="))
-        return LLMPERF_OK;
-    for (int i = 0; i < calib->entry_count && !fp32; i++) {
-        const llmperf_calib_entry *e = &calib->entry[i];
-        bool dnn = strncmp(e->library, "oneDNN", 6) == 0, blas = strstr(e->library, "OpenBLAS");
-        if (e->key.kind == LLMPERF_KIND_GEMM && e->key.dtype == LLMPERF_DTYPE_FP32 && (dnn || blas))
-            fp32 = dnn && blas ? "mixed" : dnn ? "onednn" : "openblas";
-    }
-    if (!fp32)
-        return LLMPERF_OK;
-    snprintf(options, sizeof options, "%s%sfp32=%s", given, given[0] ? "," : "", fp32);
-    llmperf_device_close(device);
-    return llmperf_device_open(a->backend, a->device, options, device, error);
-}
-
-/* Other products than those that were calibrated are another device. */
-static void note_library(llmperf_comparison *comparison, const llmperf_calib *calib,
-                         const llmperf_opened_device *device)
-{
-    llmperf_device now = device->device;
-    if (!calib || now.simulated ||
-        device->backend->describe(device->handle, &now, NULL) != LLMPERF_OK)
-        return;
-    for (int i = 0; i < calib->entry_count; i++) {
-        const llmperf_calib_entry *e = &calib->entry[i];
-        if (e->key.kind != LLMPERF_KIND_GEMM || !e->library[0] ||
-            strncmp(e->library, now.library, sizeof e->library - 1) == 0)
-            continue;
-        llmperf_note(&comparison->notes,
-                     "the calibration's products are by %s, those measured here by %s%s",
-                     e->library, now.library,
-                     strcmp(now.backend, "cpu") == 0 ? " (--options fp32=... chooses)" : "");
-        return;
-    }
-}
-
-static llmperf_status run_batches(const validate_arguments *a, const llmperf_model *model,
-                                  const llmperf_hw *hw, const llmperf_calib *calib,
-                                  llmperf_opened_device *device, llmperf_comparison *comparison,
-                                  llmperf_error *error)
-{
-    llmperf_workload workload;
-    double watch_best_s = 0;
-    llmperf_watch_log watch_log = {0};
-    llmperf_probe_plan plan = {0};
-    llmperf_measure_options options = {
-        .time_limit_s = a->time_limit_s > 0 ? a->time_limit_s : 1,
-        .interval_frac = 0.03,
-        .simulated = device->device.simulated,
-    };
     option_range range;
     option_range_cursor cursor = {0};
+    int64_t count = 0;
+    llmperf_status status = option_parse_range(text ? text : "1,4", 1, 65536, &range, error);
+    if (status != LLMPERF_OK)
+        return status;
+    int64_t *batches = malloc((size_t)range.point_count * sizeof *batches);
+    if (!batches)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    for (int64_t batch; option_range_next(&range, &cursor, &batch);)
+        batches[count++] = batch;
+    *ret_batches = batches;
+    *ret_count = count;
+    return LLMPERF_OK;
+}
+
+static llmperf_status measure(const validate_arguments *a, const llmperf_model *model,
+                              const llmperf_loaded *part, const llmperf_opened_device *device,
+                              llmperf_comparison *comparison, llmperf_error *error)
+{
+    llmperf_workload workload;
+    llmperf_validate_options options = {.decode = a->phase != 1,
+                                        .prefill = a->phase != 0,
+                                        .time_limit_s = a->time_limit_s,
+                                        .visit = say_progress};
+    int64_t *batches = NULL;
     llmperf_status status = common_workload(&a->common, &workload, error);
-    if (status == LLMPERF_OK && !device->device.simulated)
-        status = llmperf_probe_plan_make(device->backend, device->handle, true, &plan, error);
-    if (status == LLMPERF_OK && !device->device.simulated) {
-        options.watch = &plan.watch;
-        options.watch_best_s = &watch_best_s;
-        options.watch_log = &watch_log;
-        if (calib && calib->stream_bytes_per_s > 0) { /* slower than then is tried again */
-            watch_best_s = llmperf_probe_bytes(&plan.watch) / calib->stream_bytes_per_s;
-            options.watch_fixed = true;
-        }
-    }
     if (status == LLMPERF_OK)
-        status = option_parse_range(a->batch ? a->batch : "1,4", 1, 65536, &range, error);
-    for (int64_t batch; status == LLMPERF_OK && option_range_next(&range, &cursor, &batch);) {
-        llmperf_config c;
-        char step[64];
-        workload.batch = batch;
-        snprintf(step, sizeof step, "batch %lld", (long long)batch);
-        status = llmperf_config_init(&c, model, hw, calib, &workload, error);
-        for (int prefill = 0; prefill < 2 && status == LLMPERF_OK; prefill++)
-            if (a->phase == 2 || a->phase == prefill)
-                status = llmperf_validate_step(&c, prefill == 1, device->backend, device->handle,
-                                               &options, say_progress, step, comparison, error);
-    }
+        status = expand(a->batch, &batches, &options.batch_count, error);
+    options.batches = batches;
     if (status == LLMPERF_OK)
-        note_memory(comparison, calib, llmperf_watch_rate(&watch_log, &plan.watch));
-    llmperf_probe_plan_free(&plan);
+        status = llmperf_validate(model, part->hw, part->calib, &workload, device, &options,
+                                  comparison, error);
+    free(batches);
     return status;
 }
 
-/* How busy the device was, from the flags of what was measured. */
-static void note_state(llmperf_comparison *comparison)
+static llmperf_status write_rows(const common_arguments *arguments, const llmperf_model *model,
+                                 const llmperf_calib *calib, const llmperf_device *device,
+                                 const llmperf_comparison *comparison, llmperf_error *error)
 {
-    int contended = 0, unsteady = 0, slow = 0;
-    for (int i = 0; i < comparison->row_count; i++) {
-        contended += (comparison->row[i].flags & LLMPERF_SAMPLE_CONTENDED) != 0;
-        unsteady += (comparison->row[i].flags & LLMPERF_SAMPLE_UNSTEADY) != 0;
-        slow += (comparison->row[i].flags & LLMPERF_SAMPLE_SLOW_MEMORY) != 0;
-    }
-    if (contended + unsteady + slow > 0)
-        llmperf_note(&comparison->notes,
-                     "%d of %d rows were measured while others used the machine, %d while times "
-                     "drifted, %d while memory was slower",
-                     contended, comparison->row_count, unsteady, slow);
+    common_output output;
+    char title[LLMPERF_TEXT_MAX];
+    llmperf_status status = common_open_output(arguments, &output, error);
+    if (status != LLMPERF_OK)
+        return status;
+    const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
+    if (calib)
+        snprintf(title, sizeof title, "%s on %s, %s (%s)", model->name, device->name,
+                 calib->borrowed > 0 ? "borrowed" : "calibrated", calib->name);
+    else
+        snprintf(title, sizeof title, "%s on %s, no calibration: predictions are bounds",
+                 model->name, device->name);
+    status = llmperf_write_comparison(output.file, output.format, comparison, title, &style, error);
+    llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
+    return status == LLMPERF_OK ? closed : status;
+}
+
+/* The part that is named, else the shipped one of the device's name, and what times it. */
+static llmperf_status load_part(const validate_arguments *a, const char *name,
+                                const llmperf_device *device, llmperf_loaded *ret_part,
+                                llmperf_error *error)
+{
+    llmperf_spec_paths paths;
+    char why[LLMPERF_TEXT_MAX];
+    if (name)
+        return common_load(&a->common, NULL, name, ret_part, error);
+    llmperf_spec_paths_default(a->common.specs, &paths);
+    if (llmperf_device_spec(&paths, device, ret_part, why))
+        return common_load_calib(&a->common, ret_part, error);
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "no shipped hardware is '%s'%s%s; name one, or a file that "
+                        "'llmperf calibrate --write-hw' wrote",
+                        device->name, why[0] ? ": " : "", why);
 }
 
 static int run(int argc, char **argv)
 {
     validate_arguments arguments = {.common = COMMON_DEFAULTS, .backend = "cpu", .device = "0"};
+    const validate_arguments *a = &arguments;
     option_result result = {0};
     llmperf_error error = {0};
-    common_output output;
     llmperf_opened_device device = {0};
     llmperf_comparison comparison = {0};
     llmperf_loaded model = {0}, part = {0};
-    char why[LLMPERF_TEXT_MAX] = "";
-    llmperf_spec_paths paths;
     llmperf_status status =
         common_parse(&COMMAND_VALIDATE, argc, argv, &arguments, &result, &error);
-    if (status != LLMPERF_OK)
-        return common_report(status, &error);
-    if (result.help) {
+    if (status == LLMPERF_OK && result.help) {
         option_print_help(stdout, &COMMAND_VALIDATE);
         return 0;
     }
-    llmperf_spec_paths_default(arguments.common.specs, &paths);
-    status = common_load(&arguments.common, result.positional[0], NULL, &model, &error);
     if (status == LLMPERF_OK)
-        status = llmperf_device_open(arguments.backend, arguments.device, arguments.options,
-                                     &device, &error);
-    if (status == LLMPERF_OK && result.positional_count > 1)
-        status = common_load(&arguments.common, NULL, result.positional[1], &part, &error);
-    else if (status == LLMPERF_OK && !llmperf_device_spec(&paths, &device.device, &part, why))
-        status = llmperf_fail(&error, LLMPERF_E_USAGE,
-                              "no shipped hardware is '%s'%s%s; name one, or a file that "
-                              "'llmperf calibrate --write-hw' wrote",
-                              device.device.name, why[0] ? ": " : "", why);
-    else if (status == LLMPERF_OK)
-        status = common_load_calib(&arguments.common, &part, &error);
-    if (status == LLMPERF_OK && part.calib)
-        status = follow_products(&arguments, part.calib, &device, &error);
+        status = common_load(&a->common, result.positional[0], NULL, &model, &error);
+    if (status == LLMPERF_OK)
+        status = llmperf_device_open(a->backend, a->device, a->options, &device, &error);
+    if (status == LLMPERF_OK)
+        status = load_part(a, result.positional_count > 1 ? result.positional[1] : NULL,
+                           &device.device, &part, &error);
+    if (status == LLMPERF_OK)
+        status = llmperf_device_follow(&device, a->device, a->options, part.calib, &error);
+    if (status == LLMPERF_OK)
+        status = measure(a, model.model, &part, &device, &comparison, &error);
     if (status == LLMPERF_OK)
         status =
-            run_batches(&arguments, model.model, part.hw, part.calib, &device, &comparison, &error);
-    if (status == LLMPERF_OK)
-        status = common_open_output(&arguments.common, &output, &error);
-    if (status == LLMPERF_OK) {
-        char title[LLMPERF_TEXT_MAX];
-        const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
-        note_state(&comparison);
-        note_library(&comparison, part.calib, &device);
-        if (part.calib)
-            snprintf(title, sizeof title, "%s on %s, %s (%s)", model.model->name,
-                     device.device.name, part.calib->borrowed > 0 ? "borrowed" : "calibrated",
-                     part.calib->name);
-        else
-            snprintf(title, sizeof title, "%s on %s, no calibration: predictions are bounds",
-                     model.model->name, device.device.name);
-        status = llmperf_write_comparison(output.file, output.format, &comparison, title, &style,
-                                          &error);
-        llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, &error);
-        status = status == LLMPERF_OK ? closed : status;
-    }
+            write_rows(&a->common, model.model, part.calib, &device.device, &comparison, &error);
     llmperf_comparison_free(&comparison);
     llmperf_loaded_free(&model);
     llmperf_loaded_free(&part);

@@ -42,26 +42,3 @@ void plot_samples_close(plot_samples *s)
     words_free(&s->dtype);
     words_free(&s->op);
 }
-
-llmperf_status plot_samples_residuals(const llmperf_samples *samples,
-                                      const llmperf_chart_filter *filter, llmperf_plot *plot,
-                                      llmperf_error *error)
-{
-    llmperf_comparison comparison = {0};
-    llmperf_status status = llmperf_chart_rows(samples, filter, &comparison, error);
-    if (status == LLMPERF_OK)
-        status = llmperf_plot_residuals(&comparison, plot, error);
-    if (status == LLMPERF_OK) {
-        snprintf(plot->title, sizeof plot->title, "Measured over predicted on %s",
-                 filter->hw->name);
-        snprintf(plot->subtitle, sizeof plot->subtitle,
-                 "each sample against its size; %s%s%s; error: mean of |predicted / measured - 1|, "
-                 "inside: the %d %% interval",
-                 filter->calib ? "calibration " : "no calibration: predictions are the roofline",
-                 filter->calib ? filter->calib->name : "",
-                 filter->calib && filter->calib->borrowed > 0 ? ", borrowed" : "",
-                 (int)(100 * (filter->confidence > 0 ? filter->confidence : 0.9) + 0.5));
-    }
-    llmperf_comparison_free(&comparison);
-    return status;
-}

@@ -22,9 +22,4 @@ llmperf_status plot_samples_open(const plot_selection *selection, plot_samples *
                                  llmperf_error *error);
 void plot_samples_close(plot_samples *s);
 
-/* Measured over predicted, of every sample that the filter passes. */
-llmperf_status plot_samples_residuals(const llmperf_samples *samples,
-                                      const llmperf_chart_filter *filter, llmperf_plot *plot,
-                                      llmperf_error *error);
-
 #endif

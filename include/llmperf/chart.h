@@ -30,6 +30,12 @@ LLMPERF_API llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
                                               const llmperf_chart_filter *filter,
                                               llmperf_comparison *comparison, llmperf_error *error);
 
+/* Measured over predicted, of every sample that the filter passes: a panel for each kind of operator,
+ * titled. Errors as above. */
+LLMPERF_API llmperf_status llmperf_chart_residuals(const llmperf_samples *samples,
+                                                   const llmperf_chart_filter *filter,
+                                                   llmperf_plot *plot, llmperf_error *error);
+
 /*
  * Curves of the measured GEMMs over their rows m, each with the predicted one: up to five weight
  * matrices (n, k), square ones where there are, spread over their sizes; with `hidden` those of

@@ -35,6 +35,16 @@ LLMPERF_API llmperf_status llmperf_device_open(const char *backend, const char *
 LLMPERF_API void llmperf_device_close(llmperf_opened_device *device);
 
 /*
+ * On a processor fp32 products come from either of two libraries, whichever is faster in a trial when
+ * the device is opened; measurements beside a calibration need those that it timed. Opens the device
+ * again where the calibration (NULL = none) says whose, unless `options` do. On failure the device is
+ * closed. Errors: those of llmperf_device_open().
+ */
+LLMPERF_API llmperf_status llmperf_device_follow(llmperf_opened_device *device, const char *which,
+                                                 const char *options, const llmperf_calib *calib,
+                                                 llmperf_error *error);
+
+/*
  * The shipped specification of a device: its name or alias is the device's name and, for a GPU, its
  * multiprocessors and memory agree with what was found (a MIG slice keeps the name of the whole).
  * False: there is none; `ret_why` (may be NULL) then says in a line what disagrees or which hardware

@@ -70,6 +70,21 @@ LLMPERF_API llmperf_status llmperf_fit(const llmperf_samples *samples, const llm
 LLMPERF_API llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *ret_calib,
                                                  llmperf_error *error);
 
+/* What a calibration is called and what it lacks; NULL = default. */
+typedef struct llmperf_fits_naming {
+    const char *name;                /* by default the hardware's and the library's */
+    const char *date;                /* "" */
+    const llmperf_spec_paths *paths; /* where `complete` is looked up */
+    /* calibrations, NULL-terminated names: what is still missing is taken from them, lent and widened */
+    const char *const *complete;
+} llmperf_fits_naming;
+
+/* A calibration of the successful fits, for a file. free() ends it. Errors: those of
+ * llmperf_fits_to_calib(), llmperf_load_calib() and llmperf_calib_complete(). */
+LLMPERF_API llmperf_status llmperf_fits_name(const llmperf_fits *fits, const llmperf_hw *hw,
+                                             const llmperf_fits_naming *naming,
+                                             llmperf_calib **ret_calib, llmperf_error *error);
+
 /* How well an entry predicts samples of its own key and library. coverage_frac: share of samples
  * within the 90 % interval. False: no sample matches. */
 typedef struct llmperf_fit_score {
@@ -79,6 +94,12 @@ typedef struct llmperf_fit_score {
 LLMPERF_API bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
                                    const llmperf_fit_options *options,
                                    const llmperf_calib_entry *entry, llmperf_fit_score *ret_score);
+
+/* The table of fits: errors beside those of the roofline and of one efficiency, and how well they do on
+ * `test` (may be empty). Returns how many fits there are. */
+LLMPERF_API int llmperf_write_fits(FILE *out, const llmperf_fits *fits, const llmperf_samples *test,
+                                   const llmperf_hw *hw, const llmperf_fit_options *options,
+                                   bool parameters);
 
 /* Half width of the interval of log(time) of one operator at `z` standard deviations: parameters
  * (gradient x covariance) and residual. */

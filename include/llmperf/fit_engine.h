@@ -6,6 +6,8 @@
 #ifndef LLMPERF_FIT_ENGINE_H
 #define LLMPERF_FIT_ENGINE_H
 
+#include <stdio.h>
+
 #include "llmperf/engine.h"
 #include "llmperf/runs.h"
 
@@ -27,8 +29,10 @@ typedef struct llmperf_engine_fit_row {
 /* Zero means default. */
 typedef struct llmperf_engine_fit_options {
     const char *engine; /* rows of this engine alone; NULL = all rows, which must be of one */
-    /* names that stand for `engine` in the rows (profile aliases), NULL-terminated; may be NULL */
+    /* names that stand for `engine` in the rows and for the profile, NULL-terminated; NULL = those of
+     * the shipped profile of that name, which then gives its own name too */
     const char *const *aliases;
+    const char *source, *licence, *date; /* of the rows, for the profile; NULL = "" */
     /* the part of rows that name none, and the only one to fit; NULL = each row's own */
     const llmperf_hw *hw;
     const llmperf_model *model; /* of rows that name none and tell no shape; may be NULL */
@@ -55,6 +59,12 @@ LLMPERF_API llmperf_status llmperf_fit_engine(const llmperf_runs *runs,
                                               const llmperf_spec_paths *paths,
                                               const llmperf_engine_fit_options *options,
                                               llmperf_engine *ret_engine, llmperf_error *error);
+
+/* What a profile's fit is worth, part by part, as text; with `parameters` these too. */
+LLMPERF_API void llmperf_write_engine_fit(FILE *out, const llmperf_engine *engine, bool parameters);
+
+/* CSV: what llmperf_engine_fit_options.row is told of; row NULL = the header. */
+LLMPERF_API void llmperf_write_engine_fit_row(FILE *out, const llmperf_engine_fit_row *row);
 
 #ifdef __cplusplus
 }

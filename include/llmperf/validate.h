@@ -4,7 +4,7 @@
 #define LLMPERF_VALIDATE_H
 
 #include "llmperf/compare.h"
-#include "llmperf/measure.h"
+#include "llmperf/device.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +29,30 @@ LLMPERF_API llmperf_status llmperf_validate_step(const llmperf_config *c, bool p
                                                  llmperf_validate_progress progress, void *context,
                                                  llmperf_comparison *comparison,
                                                  llmperf_error *error);
+
+/* Zero means default. */
+typedef struct llmperf_validate_options {
+    const int64_t *batches; /* each on its own */
+    int64_t batch_count;
+    bool decode, prefill; /* which steps */
+    double time_limit_s;  /* spent on one operator; 1 */
+    /* told of each operator; may be NULL */
+    void (*visit)(int64_t batch, const char *what, int done, int total, void *context);
+    void *context;
+} llmperf_validate_options;
+
+/*
+ * llmperf_validate_step() for each batch of a workload, a memory stream watching beside it; then notes
+ * how fast memory is now and was when the calibration was made, how busy the device was, and whether
+ * its products are those that were calibrated. calib NULL = none. Errors: those of
+ * llmperf_config_init(), llmperf_probe_plan_make() and the device.
+ */
+LLMPERF_API llmperf_status llmperf_validate(const llmperf_model *model, const llmperf_hw *hw,
+                                            const llmperf_calib *calib,
+                                            const llmperf_workload *workload,
+                                            const llmperf_opened_device *device,
+                                            const llmperf_validate_options *options,
+                                            llmperf_comparison *comparison, llmperf_error *error);
 
 #ifdef __cplusplus
 }
