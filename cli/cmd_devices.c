@@ -9,15 +9,13 @@ typedef struct devices_arguments {
     const char *backend, *options;
 } devices_arguments;
 
-static const char *const DEVICE_FORMATS[] = {"text", "json", NULL};
-
 static const option OPTIONS[] = {
     OPTION_ROW(devices_arguments, backend, TEXT, "backend", 0, "NAME",
                "only this one: cpu, fake, cuda", .default_text = "all", .group = "Device"),
     OPTION_ROW(devices_arguments, options, TEXT, "options", 0, "K=V,..",
                "options of the backend named by --backend", .group = "Device"),
     OPTION_ROW_GIVEN(devices_arguments, common.format, common.format_given, CHOICE, "format", 0,
-                     "FORMAT", "how to print the result", .choices = DEVICE_FORMATS,
+                     "FORMAT", "how to print the result", .choices_of = llmperf_device_formats,
                      .default_text = "text", .group = "Output"),
     OPTION_ROW(devices_arguments, common.output, TEXT, "output", 'o', "FILE",
                "write to a file; its suffix picks the format", .group = "Output"),

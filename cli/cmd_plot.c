@@ -27,8 +27,6 @@ typedef struct plot_arguments {
     double scale;
 } plot_arguments;
 
-static const char *const FORMATS[] = {"text", "svg", "png", "csv", "json", NULL};
-
 #define AXIS(field, name, letter, text, most, by_default)                                          \
     OPTION_ROW(plot_arguments, field, RANGE, name, letter, "RANGE", text, .min = 1, .max = most,   \
                .default_text = by_default, .group = "Axes")
@@ -69,8 +67,8 @@ static const option OPTIONS[] = {
     COMMON_TIMING_ROWS(plot_arguments),
     COMMON_CONFIDENCE_ROW(plot_arguments, "Deployment"),
     OPTION_ROW_GIVEN(plot_arguments, format, format_given, CHOICE, "format", 0, "FORMAT",
-                     "how to draw; csv and json list the numbers", .choices = FORMATS,
-                     .default_text = "text", .group = "Output"),
+                     "how to draw; csv and json list the numbers",
+                     .choices_of = llmperf_plot_formats, .default_text = "text", .group = "Output"),
     OPTION_ROW(plot_arguments, common.output, TEXT, "output", 'o', "FILE",
                "write to a file; its suffix picks the format", .group = "Output"),
     OPTION_ROW(plot_arguments, width, INT64, "width", 0, "N",
@@ -409,36 +407,6 @@ static int terminal_columns(void)
     return 0;
 }
 
-/* A name that ends like a kind of file: ".pdf", not ".d/x", "." or ".2". */
-static const char *suffix_of(const char *path)
-{
-    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    return dot && dot > name && isalpha((unsigned char)dot[1]) ? dot : NULL;
-}
-
-/* The format that is asked for by name, else by the file's suffix, else text. A picture's suffix over
- * another format, and a suffix that nothing here is written for, are mistakes. */
-static llmperf_status choose_format(const plot_arguments *a, const char **ret_format,
-                                    llmperf_error *error)
-{
-    const char *path = a->common.output, *named = FORMATS[a->format];
-    const char *by_suffix = path ? llmperf_plot_format_of_suffix(path) : NULL;
-    *ret_format = a->format_given || !by_suffix ? named : by_suffix;
-    bool picture = by_suffix && (strcmp(by_suffix, "svg") == 0 || strcmp(by_suffix, "png") == 0);
-    if (a->format_given && picture && strcmp(by_suffix, named) != 0)
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "'%s' has the suffix of %s, and --format asks for %s; one of them is "
-                            "allowed",
-                            path, by_suffix, named);
-    if (!a->format_given && path && !by_suffix && suffix_of(path))
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "no format is known by the suffix '%s'; .svg, .png, .csv, .json, .txt, "
-                            "or --format, is allowed",
-                            suffix_of(path));
-    return LLMPERF_OK;
-}
-
 static llmperf_status write_output(const plot_arguments *a, const char *format,
                                    const llmperf_plot *plot, llmperf_error *error)
 {
@@ -485,7 +453,10 @@ static int run(int argc, char **argv)
     const char *format = NULL;
     status = find_kind(&result, &kind, &error);
     if (status == LLMPERF_OK)
-        status = choose_format(&arguments, &format, &error);
+        status = llmperf_plot_choose_format(
+            arguments.common.output,
+            arguments.format_given ? llmperf_plot_formats()[arguments.format] : NULL, &format,
+            &error);
     if (status == LLMPERF_OK)
         status = load(kind, &result, &input, &error);
     if (status == LLMPERF_OK)

@@ -7,8 +7,6 @@
 #include "commands.h"
 #include "common.h"
 
-static const char *const SPEC_FORMATS[] = {"text", "json", "csv", "md", "yaml", NULL};
-
 typedef struct specs_arguments {
     common_arguments common;
     bool names;
@@ -25,7 +23,7 @@ static const option OPTIONS[] = {
                .default_text = "any", .group = "Specifications"),
     OPTION_ROW_GIVEN(specs_arguments, common.format, common.format_given, CHOICE, "format", 0,
                      "FORMAT", "how to print; yaml: show, as a file that reads back",
-                     .choices = SPEC_FORMATS, .default_text = "text", .group = "Output"),
+                     .choices_of = llmperf_spec_formats, .default_text = "text", .group = "Output"),
     OPTION_ROW(specs_arguments, common.output, TEXT, "output", 'o', "FILE",
                "write to a file; its suffix picks the format", .group = "Output"),
     OPTION_ROW(specs_arguments, common.specs, TEXT, "specs", 0, "DIR",
@@ -47,19 +45,30 @@ static const char *const LISTED[LISTED_KINDS] = {"models", "hardware", "calibrat
 /* ---- list ------------------------------------------------------------------------------------------ */
 
 typedef struct listing {
-    FILE *out;
-    const char *format;
-    bool names, first;
-    int kind; /* of LISTED */
+    FILE *out;                   /* names alone */
+    llmperf_list_writer *writer; /* NULL = names alone */
+    int kind;                    /* of LISTED */
     spec *one;
     llmperf_status status;
 } listing;
+
+static void write_one(llmperf_list_writer *writer, int kind, const spec *one)
+{
+    if (kind == 0)
+        llmperf_list_model(writer, &one->model);
+    else if (kind == 1)
+        llmperf_list_hw(writer, &one->hw);
+    else if (kind == 2)
+        llmperf_list_calib(writer, &one->calib);
+    else
+        llmperf_list_engine(writer, &one->engine);
+}
 
 static bool list_one(const char *name, const char *path, void *context)
 {
     listing *l = context;
     llmperf_error error = {0};
-    if (l->names) {
+    if (!l->writer) {
         fprintf(l->out, "%s\n", name);
         return true;
     }
@@ -68,64 +77,72 @@ static bool list_one(const char *name, const char *path, void *context)
                             : l->kind == 1 ? llmperf_hw_load(path, &one->hw, &error)
                             : l->kind == 2 ? llmperf_calib_load(path, &one->calib, &error)
                                            : llmperf_engine_load(path, &one->engine, &error);
-    if (status != LLMPERF_OK) { /* a broken file is named, the rest still listed */
-        common_report(status, &error);
-        l->status = l->status == LLMPERF_OK ? status : l->status;
+    if (status == LLMPERF_OK) {
+        write_one(l->writer, l->kind, one);
         return true;
     }
-    status = l->kind == 0   ? llmperf_write_model_row(l->out, l->format, &one->model, l->first)
-             : l->kind == 1 ? llmperf_write_hw_row(l->out, l->format, &one->hw, l->first)
-             : l->kind == 2 ? llmperf_write_calib_row(l->out, l->format, &one->calib, l->first)
-                            : llmperf_write_engine_row(l->out, l->format, &one->engine, l->first);
+    common_report(status, &error); /* a broken file is named, the rest still listed */
     l->status = l->status == LLMPERF_OK ? status : l->status;
-    l->first = false;
     return true;
+}
+
+static llmperf_status check_kind(const char *kind, llmperf_error *error)
+{
+    for (int i = 0; i < LISTED_KINDS; i++)
+        if (!kind || strcmp(kind, LISTED[i]) == 0)
+            return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "'specs list %s'; models, hardware, calibration or engine is allowed",
+                        kind);
+}
+
+/* The lists of one kind, or of every one. */
+static llmperf_status list_kinds(const specs_arguments *a, const char *kind, FILE *out,
+                                 llmperf_list_writer *writer, spec *one, llmperf_error *error)
+{
+    llmperf_spec_paths paths;
+    llmperf_status status = LLMPERF_OK;
+    llmperf_spec_paths_default(a->common.specs, &paths);
+    for (int i = 0; i < LISTED_KINDS && status == LLMPERF_OK; i++) {
+        listing l = {.out = out, .writer = writer, .kind = i, .one = one};
+        if (kind && strcmp(kind, LISTED[i]) != 0)
+            continue;
+        if (writer)
+            llmperf_list_begin(writer, LISTED[i]);
+        status = llmperf_list_specs(&paths, LISTED[i], list_one, &l, error);
+        status = status == LLMPERF_OK ? l.status : status;
+        if (status != LLMPERF_OK && !error->text[0])
+            llmperf_fail(error, status, "some specifications could not be read");
+    }
+    return status;
 }
 
 static llmperf_status list(const specs_arguments *a, const char *kind, common_output *output,
                            llmperf_error *error)
 {
-    llmperf_spec_paths paths;
-    llmperf_status status = LLMPERF_OK;
-    bool json = strcmp(output->format, "json") == 0;
+    llmperf_list_writer *writer = NULL;
+    llmperf_status status = check_kind(kind, error);
+    if (status == LLMPERF_OK && !a->names)
+        status = llmperf_list_open(output->file, output->format, &writer, error);
+    if (status != LLMPERF_OK)
+        return status;
     spec *one = malloc(sizeof *one);
-    if (!one)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_spec_paths_default(a->common.specs, &paths);
-    bool known = !kind;
-    for (int i = 0; i < LISTED_KINDS; i++)
-        known = known || strcmp(kind, LISTED[i]) == 0;
-    if (!known) {
-        free(one);
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "'specs list %s'; models, hardware, calibration or engine is allowed",
-                            kind);
-    }
-    if (json && !a->names)
-        fprintf(output->file, "{\n  \"llmperf\": \"%s\",\n  \"schema\": %d", llmperf_version(),
-                LLMPERF_JSON_SCHEMA);
-    for (int i = 0; i < LISTED_KINDS && status == LLMPERF_OK; i++) {
-        listing l = {.out = output->file,
-                     .format = output->format,
-                     .names = a->names,
-                     .kind = i,
-                     .first = true,
-                     .one = one};
-        if (kind && strcmp(kind, LISTED[i]) != 0)
-            continue;
-        if (json && !a->names)
-            fprintf(output->file, ",\n  \"%s\": [", LISTED[i]);
-        status = llmperf_list_specs(&paths, LISTED[i], list_one, &l, error);
-        if (json && !a->names)
-            fputs(l.first ? "]" : "\n  ]", output->file);
-        status = status == LLMPERF_OK ? l.status : status;
-        if (status != LLMPERF_OK && !error->text[0])
-            llmperf_fail(error, status, "some specifications could not be read");
-    }
-    if (json && !a->names)
-        fputs(",\n  \"notes\": [],\n  \"not_modelled\": []\n}\n", output->file);
+    if (one)
+        status = list_kinds(a, kind, output->file, writer, one, error);
+    else
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status closed = writer ? llmperf_list_close(writer, error) : LLMPERF_OK;
     free(one);
-    return status;
+    return status == LLMPERF_OK ? closed : status;
+}
+
+/* A list in a format of specifications alone is text. */
+static const char *listed_as(const char *format)
+{
+    for (const char *const *known = llmperf_formats(); *known; known++)
+        if (strcmp(*known, format) == 0)
+            return format;
+    return llmperf_formats()[0];
 }
 
 /* ---- show and check -------------------------------------------------------------------------------- */
@@ -222,15 +239,15 @@ static int run(int argc, char **argv)
                               names);
     if (status != LLMPERF_OK)
         return common_report(status, &error);
-    const char *format = SPEC_FORMATS[arguments.common.format];
-    arguments.common.format = 0; /* common knows four formats; yaml is ours */
+    const char *format = llmperf_spec_formats()[arguments.common.format];
+    arguments.common.format = 0; /* common knows those of reports */
     status = common_open_output(&arguments.common, &output, &error);
     if (status != LLMPERF_OK)
         return common_report(status, &error);
     if (arguments.common.format_given)
         output.format = format;
-    if (is_list && strcmp(output.format, "yaml") == 0)
-        output.format = "text";
+    if (is_list)
+        output.format = listed_as(output.format);
     int exit_code = 0;
     for (int i = 0; i < (is_check ? names : 1); i++) {
         const char *name = names > 0 ? result.positional[1 + i] : NULL;

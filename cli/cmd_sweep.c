@@ -383,7 +383,7 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     axes[axis_count] = NULL;
 
     /* a person reads some forty rows; a script all of them */
-    bool record = strcmp(output->format, "csv") == 0 || strcmp(output->format, "json") == 0;
+    bool record = llmperf_format_is_record(output->format);
     int64_t stride = record ? 1 : (s->points + TEXT_ROWS - 1) / TEXT_ROWS;
     int64_t shown = (s->points + stride - 1) / stride;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -394,7 +394,7 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     const llmperf_text_style style = {.color = output->terminal && !getenv("NO_COLOR")};
     char names[LLMPERF_TEXT_MAX];
     const char *calibrations = calibration_names(s, names, sizeof names);
-    llmperf_sweep_writer writer;
+    llmperf_sweep_writer *writer = NULL;
     llmperf_sweep_row *rows = malloc(BLOCK * sizeof *rows);
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
@@ -409,10 +409,10 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
         int64_t to = from + BLOCK < shown ? from + BLOCK : shown;
         evaluate_block(s, jobs, from, to, stride, rows);
         for (int64_t i = 0; i < to - from; i++)
-            llmperf_sweep_row_write(&writer, &rows[i]);
+            llmperf_sweep_row_write(writer, &rows[i]);
     }
     free(rows);
-    return llmperf_sweep_close(&writer, skipped, error);
+    return llmperf_sweep_close(writer, skipped, error);
 }
 
 static llmperf_status prepare(const sweep_arguments *a, const option_result *result, sweep *s,

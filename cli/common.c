@@ -9,7 +9,6 @@
 
 const char *const COMMON_ATTENTION[] = {"fused", "unfused", NULL};
 const char *const COMMON_LOGITS[] = {"last", "all", NULL};
-const char *const COMMON_FORMATS[] = {"text", "json", "csv", "md", NULL};
 
 int common_report(llmperf_status status, const llmperf_error *error)
 {
@@ -236,7 +235,7 @@ llmperf_status common_open_output(const common_arguments *arguments, common_outp
                                   llmperf_error *error)
 {
     const char *path = arguments->output;
-    common_output o = {.format = COMMON_FORMATS[arguments->format]};
+    common_output o = {.format = llmperf_formats()[arguments->format]};
     const char *by_suffix = path ? llmperf_format_of_suffix(path) : NULL;
     if (!arguments->format_given && by_suffix)
         o.format = by_suffix;

@@ -134,8 +134,8 @@ typedef struct common_arguments {
 
 #define COMMON_OUTPUT_ROWS(type)                                                                   \
     OPTION_ROW_GIVEN(type, common.format, common.format_given, CHOICE, "format", 0, "FORMAT",      \
-                     "how to print the result", .choices = COMMON_FORMATS, .default_text = "text", \
-                     .group = "Output"),                                                           \
+                     "how to print the result", .choices_of = llmperf_formats,                     \
+                     .default_text = "text", .group = "Output"),                                   \
         OPTION_ROW(type, common.output, TEXT, "output", 'o', "FILE",                               \
                    "write to a file; its suffix picks the format", .group = "Output"),             \
         OPTION_ROW(type, common.workload, TEXT, "workload", 0, "FILE",                             \
@@ -144,7 +144,7 @@ typedef struct common_arguments {
         OPTION_ROW(type, common.specs, TEXT, "specs", 0, "DIR",                                    \
                    "look for specifications here first", .group = "Output")
 
-extern const char *const COMMON_ATTENTION[], *const COMMON_LOGITS[], *const COMMON_FORMATS[];
+extern const char *const COMMON_ATTENTION[], *const COMMON_LOGITS[];
 
 /* Prints each line of an error as "llmperf: line" to stderr; returns its exit code. */
 int common_report(llmperf_status status, const llmperf_error *error);

@@ -30,7 +30,7 @@ static value_source source_of_word(const char *word, size_t length)
 
 static value_source source_of_option(const option *row)
 {
-    if (row->kind == OPTION_YESNO || row->choices)
+    if (row->kind == OPTION_YESNO || option_choices(row))
         return SOURCE_WORDS;
     if (row->kind != OPTION_TEXT && row->kind != OPTION_WORDS)
         return SOURCE_NONE;
@@ -46,7 +46,8 @@ static const char *const yes_no[] = {"yes", "no", NULL};
 
 static const char *const *words_of_option(const option *row)
 {
-    return row->choices ? row->choices : yes_no;
+    const char *const *choices = option_choices(row);
+    return choices ? choices : yes_no;
 }
 
 static bool has_row(const option *options, const char *name, char letter)

@@ -240,6 +240,11 @@ static void append_bounds(char *buffer, size_t size, const option *row, const ch
     }
 }
 
+const char *const *option_choices(const option *row)
+{
+    return row->choices_of ? row->choices_of() : row->choices;
+}
+
 /* "fp8, bf16 or fp16" */
 static void append_words(char *buffer, size_t size, const char *const *words)
 {
@@ -305,16 +310,16 @@ static void append_legal(char *buffer, size_t size, const option *row)
         append(buffer, size, "a price in USD per hour, for example 2.5/h");
         return;
     case OPTION_CHOICE:
-        append_words(buffer, size, row->choices);
+        append_words(buffer, size, option_choices(row));
         return;
     case OPTION_RANGE:
         append(buffer, size, "a range, for example 8, 1..8, 1..512*2, 8..64+8 or 1,2,4");
         return;
     case OPTION_WORDS:
         append(buffer, size, "words with commas between them");
-        if (row->choices) {
+        if (option_choices(row)) {
             append(buffer, size, ", out of ");
-            append_words(buffer, size, row->choices);
+            append_words(buffer, size, option_choices(row));
         }
         return;
     case OPTION_TEXT:
@@ -641,8 +646,8 @@ static llmperf_status set_yesno(const target *to, const char *value, bool *ret_y
 static llmperf_status refuse_choice(const target *to, const char *value)
 {
     char legal[TEXT_MAX] = "";
-    append_words(legal, sizeof legal, to->row->choices);
-    const char *near = suggest(value, to->row->choices);
+    append_words(legal, sizeof legal, option_choices(to->row));
+    const char *near = suggest(value, option_choices(to->row));
     if (!near)
         return refuse(to, legal, value);
     return llmperf_fail(to->error, LLMPERF_E_USAGE,
@@ -652,8 +657,9 @@ static llmperf_status refuse_choice(const target *to, const char *value)
 
 static llmperf_status set_choice(const target *to, const char *value, int *field)
 {
-    for (int i = 0; to->row->choices[i]; i++) {
-        if (strcmp(to->row->choices[i], value) == 0) {
+    const char *const *choices = option_choices(to->row);
+    for (int i = 0; choices[i]; i++) {
+        if (strcmp(choices[i], value) == 0) {
             *field = i;
             return LLMPERF_OK;
         }
@@ -676,6 +682,7 @@ static llmperf_status check_range(const target *to, const char *value)
 static llmperf_status check_words(const target *to, const char *value)
 {
     const char *cursor = value, *at = NULL;
+    const char *const *choices = option_choices(to->row);
     size_t length = 0;
     while (option_words_next(&cursor, &at, &length)) {
         char word[256];
@@ -684,12 +691,12 @@ static llmperf_status check_words(const target *to, const char *value)
                                 "option '%s%s' takes words with commas between them; '%s' has an "
                                 "empty word",
                                 to->dashes, to->row->name, value);
-        if (!to->row->choices)
+        if (!choices)
             continue;
         snprintf(word, sizeof word, "%.*s", (int)(length < 255 ? length : 255), at);
         bool known = false;
-        for (size_t i = 0; to->row->choices[i]; i++)
-            known = known || strcmp(to->row->choices[i], word) == 0;
+        for (size_t i = 0; choices[i]; i++)
+            known = known || strcmp(choices[i], word) == 0;
         if (!known)
             return refuse_choice(to, word);
     }
@@ -705,7 +712,7 @@ static llmperf_status set_value(const target *to, const char *value, void *argum
     void *field = base + row->offset;
     llmperf_status status = LLMPERF_OK;
 
-    if ((row->kind == OPTION_CHOICE && !row->choices) || !arguments)
+    if ((row->kind == OPTION_CHOICE && !option_choices(row)) || !arguments)
         return llmperf_fail(to->error, LLMPERF_E_BUG, "option '%s%s' has a broken table row",
                             to->dashes, row->name);
     if (*value == '\0') {
@@ -1122,10 +1129,11 @@ static void describe(const option *row, bool glued, char *buffer, size_t size)
     char piece[TEXT_MAX] = "";
     buffer[0] = '\0';
     append(buffer, size, "%s", row->help ? row->help : "");
-    if (row->choices) {
+    const char *const *choices = option_choices(row);
+    if (choices) {
         append(piece, sizeof piece, " (");
-        for (size_t i = 0; row->choices[i]; i++)
-            append(piece, sizeof piece, "%s%s", i ? ", " : "", row->choices[i]);
+        for (size_t i = 0; choices[i]; i++)
+            append(piece, sizeof piece, "%s%s", i ? ", " : "", choices[i]);
         append(piece, sizeof piece, ")");
     } else if (row->kind != OPTION_TEXT && row->kind != OPTION_FLAG && row->kind != OPTION_YESNO &&
                row->kind != OPTION_WORDS) {

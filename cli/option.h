@@ -49,8 +49,9 @@ typedef struct option {
     double min, max;            /* inclusive, in SI units; both 0 = any (time, bytes and price then
                                     refuse negatives); one end may be -INFINITY or INFINITY */
     const char *const *choices; /* CHOICE and WORDS: NULL-terminated words */
-    const char *default_text;   /* shown in help as [default: ...]; NULL = none */
-    const char *group;          /* help heading without colon; NULL = "Options" */
+    const char *const *(*choices_of)(void); /* the same, where another knows them */
+    const char *default_text;               /* shown in help as [default: ...]; NULL = none */
+    const char *group;                      /* help heading without colon; NULL = "Options" */
 } option;
 
 #define OPTION_NOWHERE ((size_t)-1)
@@ -154,6 +155,9 @@ void option_print_overview(FILE *out, const option_command *commands);
  * [default: 1]". Cut to `size`; returns `buffer`.
  */
 char *option_describe(const option *row, char *buffer, size_t size);
+
+/* The words that a CHOICE or WORDS takes; NULL = any. */
+const char *const *option_choices(const option *row);
 
 /* The word that stands for the value of an option, NULL for a flag. Static storage. */
 const char *option_metavar(const option *row);

@@ -213,11 +213,19 @@ typedef struct llmperf_plot_style {
     bool color;        /* text: ANSI colours */
 } llmperf_plot_style;
 
-/* "text", "svg", "csv", "json" (and "png", which a module renders from the SVG, llmperf/png.h);
+/* "text", "json", "csv", "svg" (and "png", which a module renders from the SVG, llmperf/png.h);
  * NULL-terminated, static storage. */
 LLMPERF_API const char *const *llmperf_plot_formats(void);
 /* The format that a file name's suffix asks for, or NULL. */
 LLMPERF_API const char *llmperf_plot_format_of_suffix(const char *path);
+/*
+ * The format that is named, else the one of the suffix of `path`, else text; `named` and `path` may be
+ * NULL. LLMPERF_E_USAGE for a picture's suffix over another format, and for a suffix that nothing is
+ * written for.
+ */
+LLMPERF_API llmperf_status llmperf_plot_choose_format(const char *path, const char *named,
+                                                      const char **ret_format,
+                                                      llmperf_error *error);
 
 /* The same plot and style give the same bytes on every machine and under every locale.
  * Errors: LLMPERF_E_USAGE for an unknown format, LLMPERF_E_MEMORY. */

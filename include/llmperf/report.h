@@ -22,10 +22,16 @@ typedef struct llmperf_text_style {
     const char *options; /* the options given, shell-quoted; NULL = none */
 } llmperf_text_style;
 
-/* The output formats, "text", "json", "csv", "md"; NULL-terminated, static storage. */
+/* The output formats of reports, "text", "json", "csv", "md"; NULL-terminated, static storage. */
 LLMPERF_API const char *const *llmperf_formats(void);
-/* The format that a file name's suffix asks for (.json .csv .md .txt), or NULL. */
+/* Those of specifications, "yaml" too; and those that `llmperf devices` lists devices in. */
+LLMPERF_API const char *const *llmperf_spec_formats(void);
+LLMPERF_API const char *const *llmperf_device_formats(void);
+/* The format of reports or specifications that a file name's suffix asks for (.json .csv .md .txt
+ * .yaml, in whatever case), or NULL. */
 LLMPERF_API const char *llmperf_format_of_suffix(const char *path);
+/* Does a format hold fields for programs, rather than a page for people? */
+LLMPERF_API bool llmperf_format_is_record(const char *format);
 
 /*
  * Each writes one result to `out` in a format named above (NULL = text). They do not check for
@@ -68,39 +74,37 @@ typedef struct llmperf_sweep_row {
 } llmperf_sweep_row;
 
 /*
- * Writes a sweep row by row; CSV and JSON stream. Open, row, ..., close; `skipped` are lines on
- * points that were left out, `total` the number of rows of the whole sweep, `shown` of those that
- * will be written.
+ * Writes a sweep row by row; JSON and CSV stream. Open, row, ..., close, which frees the writer;
+ * `skipped` are lines on points that were left out, `total` the number of rows of the whole sweep,
+ * `shown` of those that will be written.
  */
-typedef struct llmperf_sweep_writer {
-    FILE *out;
-    int form;
-    llmperf_sweep_phase phase;
-    bool first, calibrated;
-    int64_t total, shown;
-    void *page; /* text and Markdown: the table being built; owned */
-} llmperf_sweep_writer;
+typedef struct llmperf_sweep_writer llmperf_sweep_writer;
 
 LLMPERF_API llmperf_status llmperf_sweep_open(
     FILE *out, const char *format, const llmperf_model *model,
     const char *calibrations, /* names with commas; NULL = none of the parts has one */
     llmperf_sweep_phase phase, const char *const *axes, int64_t total, int64_t shown,
-    const llmperf_text_style *style, llmperf_sweep_writer *ret_writer, llmperf_error *error);
+    const llmperf_text_style *style, llmperf_sweep_writer **ret_writer, llmperf_error *error);
 LLMPERF_API void llmperf_sweep_row_write(llmperf_sweep_writer *writer,
                                          const llmperf_sweep_row *row);
 LLMPERF_API llmperf_status llmperf_sweep_close(llmperf_sweep_writer *writer,
                                                const llmperf_notes *skipped, llmperf_error *error);
 
-/* One line of a list; `first` prints the heading (and, in JSON, no comma before it). Formats text,
- * csv, md; json writes one object of an open array. */
-LLMPERF_API llmperf_status llmperf_write_model_row(FILE *out, const char *format,
-                                                   const llmperf_model *model, bool first);
-LLMPERF_API llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf_hw *hw,
-                                                bool first);
-LLMPERF_API llmperf_status llmperf_write_calib_row(FILE *out, const char *format,
-                                                   const llmperf_calib *calib, bool first);
-LLMPERF_API llmperf_status llmperf_write_engine_row(FILE *out, const char *format,
-                                                    const llmperf_engine *engine, bool first);
+/*
+ * Writes lists of specifications, a line each. Open, then for each list begin and its lines, close, which
+ * frees the writer.
+ */
+typedef struct llmperf_list_writer llmperf_list_writer;
+
+LLMPERF_API llmperf_status llmperf_list_open(FILE *out, const char *format,
+                                             llmperf_list_writer **ret_writer,
+                                             llmperf_error *error);
+LLMPERF_API void llmperf_list_begin(llmperf_list_writer *writer, const char *name); /* "models" */
+LLMPERF_API void llmperf_list_model(llmperf_list_writer *writer, const llmperf_model *model);
+LLMPERF_API void llmperf_list_hw(llmperf_list_writer *writer, const llmperf_hw *hw);
+LLMPERF_API void llmperf_list_calib(llmperf_list_writer *writer, const llmperf_calib *calib);
+LLMPERF_API void llmperf_list_engine(llmperf_list_writer *writer, const llmperf_engine *engine);
+LLMPERF_API llmperf_status llmperf_list_close(llmperf_list_writer *writer, llmperf_error *error);
 
 #ifdef __cplusplus
 }

@@ -10,10 +10,9 @@
 
 #include "formula.h"
 #include "emit.h"
-#include "llmperf/report.h"
-#include "page.h"
-#include "sink.h"
 #include "entry.h"
+#include "formats.h"
+#include "llmperf/report.h"
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
@@ -1318,12 +1317,12 @@ static void put_symbols(page *p, const llmperf_config *c, const symbol_use *use)
     page_end_table(p);
 }
 
-static llmperf_status page_symbolic(FILE *out, bool markdown, const llmperf_config *c,
+static llmperf_status page_symbolic(FILE *out, const page_format *format, const llmperf_config *c,
                                     const printed *phases, const symbol_use *use, bool color,
                                     llmperf_error *error)
 {
     page p;
-    page_open(&p, out, markdown, color);
+    page_open(&p, out, format, color);
     if (c)
         page_title(&p, "%s in symbols", c->model->name);
     else
@@ -1338,7 +1337,7 @@ static llmperf_status page_symbolic(FILE *out, bool markdown, const llmperf_conf
         put_phase(&p, c, &phases[i], i == 1);
     page_heading(&p, "What follows (at 16 bit: w = a = c = 2)");
     for (const symbolic_consequence *k = CONSEQUENCES; k->key; k++) {
-        if (markdown) {
+        if (p.markdown) {
             fprintf(out, "- `%s`: %s\n", k->formula, k->text);
         } else {
             page_paragraph(&p, 4, "  %s", k->formula);
@@ -1396,14 +1395,14 @@ static void put_symbols_json(sink *s, const llmperf_config *c, const symbol_use 
     sink_end_array(s);
 }
 
-static llmperf_status record_symbolic(FILE *out, bool csv, const llmperf_config *c,
+static llmperf_status record_symbolic(FILE *out, const sink_format *format, const llmperf_config *c,
                                       const printed *phases, const symbol_use *use,
                                       llmperf_error *error)
 {
     static const char *const names[] = {"prefill", "decode"};
     sink s;
-    sink_open(&s, out, csv);
-    if (csv) {
+    sink_open(&s, out, format);
+    if (s.is_table) {
         for (int i = 0; i < 2; i++)
             for (int k = 0; k < phases[i].count; k++) {
                 sink_begin_row(&s);
@@ -1450,31 +1449,23 @@ static llmperf_status record_symbolic(FILE *out, bool csv, const llmperf_config 
     return sink_close(&s, error);
 }
 
-llmperf_status llmperf_write_symbolic(FILE *out, const char *format, const llmperf_config *c,
+llmperf_status llmperf_write_symbolic(FILE *out, const char *name, const llmperf_config *c,
                                       const llmperf_text_style *style, llmperf_error *error)
 {
     NEEDS(out, error);
     printed phases[2] = {{.count = 0}, {.count = 0}};
     symbol_use use = {.used = {false}};
-    const char *const *known = llmperf_formats();
-    format = format ? format : known[0];
-    while (*known && strcmp(*known, format) != 0)
-        known++;
-    if (!*known)
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "format '%s' is not known here; text, json, csv, md are allowed",
-                            format);
-    llmperf_status status = LLMPERF_OK;
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_REPORTS, &f, error);
     for (int i = 0; i < 2 && status == LLMPERF_OK; i++) {
         status = collect_phase(&phases[i], c, i == 1, error);
         if (status == LLMPERF_OK)
             mark_symbols(&phases[i], &use);
     }
-    bool csv = strcmp(format, "csv") == 0, markdown = strcmp(format, "md") == 0;
-    if (status == LLMPERF_OK && (csv || strcmp(format, "json") == 0))
-        status = record_symbolic(out, csv, c, phases, &use, error);
+    if (status == LLMPERF_OK && f->sink)
+        status = record_symbolic(out, f->sink, c, phases, &use, error);
     else if (status == LLMPERF_OK)
-        status = page_symbolic(out, markdown, c, phases, &use, style && style->color, error);
+        status = page_symbolic(out, f->page, c, phases, &use, style && style->color, error);
     free(phases[0].rows);
     free(phases[1].rows);
     return status;

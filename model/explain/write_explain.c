@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "page.h"
-#include "sink.h"
 #include "entry.h"
+#include "formats.h"
 
 /* For a person: "1.34 GB". */
 static char *human_value(double value, llmperf_unit unit, char *buffer)
@@ -254,11 +253,12 @@ static void put_inputs(page *p, const llmperf_explanation *x)
     }
 }
 
-static llmperf_status page_explanation(FILE *out, bool markdown, const llmperf_explanation *x,
-                                       bool color, llmperf_error *error)
+static llmperf_status page_explanation(FILE *out, const page_format *format,
+                                       const llmperf_explanation *x, bool color,
+                                       llmperf_error *error)
 {
     page p;
-    page_open(&p, out, markdown, color);
+    page_open(&p, out, format, color);
     page_title(&p, "%s: %s", x->result.name, x->meaning);
     put_result(&p, x);
     put_steps(&p, x);
@@ -294,7 +294,7 @@ static void input_fields(sink *s, const llmperf_explain_input *in)
     sink_bool(s, "assumed", in->assumed);
 }
 
-static void csv_line(sink *s, const char *kind, const llmperf_explain_line *l, const char *meaning)
+static void put_line(sink *s, const char *kind, const llmperf_explain_line *l, const char *meaning)
 {
     sink_begin_row(s);
     sink_text(s, "part", kind);
@@ -307,15 +307,16 @@ static void csv_line(sink *s, const char *kind, const llmperf_explain_line *l, c
     sink_end_row(s);
 }
 
-static llmperf_status csv_explanation(FILE *out, const llmperf_explanation *x, llmperf_error *error)
+static llmperf_status rows_explanation(FILE *out, const sink_format *format,
+                                       const llmperf_explanation *x, llmperf_error *error)
 {
     sink s;
-    sink_open(&s, out, true);
-    csv_line(&s, "result", &x->result, x->meaning);
+    sink_open(&s, out, format);
+    put_line(&s, "result", &x->result, x->meaning);
     for (int i = 0; i < x->step_count; i++)
-        csv_line(&s, "step", &x->steps[i], NULL);
+        put_line(&s, "step", &x->steps[i], NULL);
     for (int i = 0; i < x->term_count; i++)
-        csv_line(&s, "term", &x->terms[i], NULL);
+        put_line(&s, "term", &x->terms[i], NULL);
     for (int i = 0; i < x->input_count; i++) {
         const llmperf_explain_input *in = &x->inputs[i];
         sink_begin_row(&s);
@@ -348,8 +349,8 @@ static void put_notes(sink *s, const llmperf_notes *notes)
     sink_end_array(s);
 }
 
-static llmperf_status json_explanation(FILE *out, const llmperf_explanation *x,
-                                       llmperf_error *error)
+static llmperf_status tree_explanation(FILE *out, const sink_format *format,
+                                       const llmperf_explanation *x, llmperf_error *error)
 {
     sink s;
     const struct {
@@ -357,7 +358,7 @@ static llmperf_status json_explanation(FILE *out, const llmperf_explanation *x,
         int count;
         const llmperf_explain_line *lines;
     } lists[] = {{"steps", x->step_count, x->steps}, {"terms", x->term_count, x->terms}};
-    sink_open(&s, out, false);
+    sink_open(&s, out, format);
     sink_begin_object(&s, NULL);
     put_head(&s);
     line_fields(&s, &x->result);
@@ -392,59 +393,42 @@ static llmperf_status json_explanation(FILE *out, const llmperf_explanation *x,
     return sink_close(&s, error);
 }
 
-typedef enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MD, FORM_UNKNOWN } form;
-
-static form form_of(const char *format, llmperf_error *error)
-{
-    static const char *const names[] = {"text", "json", "csv", "md"};
-    for (int i = 0; i < FORM_UNKNOWN; i++)
-        if (strcmp(format ? format : "text", names[i]) == 0)
-            return (form)i;
-    llmperf_fail(error, LLMPERF_E_USAGE,
-                 "format '%s' is not known here; text, json, csv, md are allowed", format);
-    return FORM_UNKNOWN;
-}
-
-llmperf_status llmperf_write_explanation(FILE *out, const char *format,
+llmperf_status llmperf_write_explanation(FILE *out, const char *name,
                                          const llmperf_explanation *explanation,
                                          const llmperf_text_style *style, llmperf_error *error)
 {
     NEEDS(out && explanation, error);
-    switch (form_of(format, error)) {
-    case FORM_JSON:
-        return json_explanation(out, explanation, error);
-    case FORM_CSV:
-        return csv_explanation(out, explanation, error);
-    case FORM_MD:
-        return page_explanation(out, true, explanation, false, error);
-    case FORM_TEXT:
-        return page_explanation(out, false, explanation, style && style->color, error);
-    default:
-        return LLMPERF_E_USAGE;
-    }
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_REPORTS, &f, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (f->sink)
+        return f->sink->separator ? rows_explanation(out, f->sink, explanation, error)
+                                  : tree_explanation(out, f->sink, explanation, error);
+    return page_explanation(out, f->page, explanation, style && style->color, error);
 }
 
 static void list_row(sink *s, const char *name, const char *kind, const char *unit, bool needs_hw,
                      const char *meaning)
 {
     sink_begin_row(s);
-    if (!s->csv)
+    if (!s->is_table)
         sink_begin_object(s, NULL);
     sink_text(s, "name", name);
     sink_text(s, "kind", kind);
     sink_text(s, "unit", unit);
     sink_bool(s, "needs_hardware", needs_hw);
     sink_text(s, "meaning", meaning);
-    if (!s->csv)
+    if (!s->is_table)
         sink_end_object(s);
     sink_end_row(s);
 }
 
-static llmperf_status record_list(FILE *out, bool csv, llmperf_error *error)
+static llmperf_status record_list(FILE *out, const sink_format *format, llmperf_error *error)
 {
     sink s;
-    sink_open(&s, out, csv);
-    if (!csv) {
+    sink_open(&s, out, format);
+    if (!s.is_table) {
         sink_begin_object(&s, NULL);
         put_head(&s);
         sink_begin_array(&s, "fields");
@@ -457,7 +441,7 @@ static llmperf_status record_list(FILE *out, bool csv, llmperf_error *error)
     for (int i = 0; i < LLMPERF_OP_COUNT; i++)
         list_row(&s, llmperf_op_name((llmperf_op_id)i), "operator", "s", false,
                  "one launch: shape, FLOP, bytes, time");
-    if (!csv) {
+    if (!s.is_table) {
         sink_end_array(&s);
         put_notes(&s, NULL);
         sink_end_object(&s);
@@ -465,13 +449,14 @@ static llmperf_status record_list(FILE *out, bool csv, llmperf_error *error)
     return sink_close(&s, error);
 }
 
-static llmperf_status page_list(FILE *out, bool markdown, bool color, llmperf_error *error)
+static llmperf_status page_list(FILE *out, const page_format *format, bool color,
+                                llmperf_error *error)
 {
     static const char *const headings[] = {"field", "meaning"};
     page p;
     char words[LLMPERF_TEXT_MAX * 2] = "";
     size_t used = 0;
-    page_open(&p, out, markdown, color);
+    page_open(&p, out, format, color);
     page_title(&p, "What `llmperf explain` can explain");
     page_paragraph(&p, 0,
                    "The end of a path will do where only one fits (kv_bytes, tpot). Times "
@@ -493,20 +478,15 @@ static llmperf_status page_list(FILE *out, bool markdown, bool color, llmperf_er
     return page_close(&p, error);
 }
 
-llmperf_status llmperf_write_explain_list(FILE *out, const char *format,
+llmperf_status llmperf_write_explain_list(FILE *out, const char *name,
                                           const llmperf_text_style *style, llmperf_error *error)
 {
     NEEDS(out, error);
-    switch (form_of(format, error)) {
-    case FORM_JSON:
-        return record_list(out, false, error);
-    case FORM_CSV:
-        return record_list(out, true, error);
-    case FORM_MD:
-        return page_list(out, true, false, error);
-    case FORM_TEXT:
-        return page_list(out, false, style && style->color, error);
-    default:
-        return LLMPERF_E_USAGE;
-    }
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_REPORTS, &f, error);
+    if (status != LLMPERF_OK)
+        return status;
+    if (f->sink)
+        return record_list(out, f->sink, error);
+    return page_list(out, f->page, style && style->color, error);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The chart structure, its legend, and the table of formats. */
+/* The chart structure and its legend. */
 #include "plot.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "entry.h"
 
@@ -138,40 +137,4 @@ int plot_legend(const llmperf_plot *plot, plot_legend_entry *ret_entries)
                 entry->band = series;
         }
     return count;
-}
-
-/* ---- formats -------------------------------------------------------------------------------------- */
-
-const char *const *llmperf_plot_formats(void)
-{
-    static const char *const names[] = {"text", "svg", "png", "csv", "json", NULL};
-    return names;
-}
-
-const char *llmperf_plot_format_of_suffix(const char *path)
-{
-    if (!path)
-        return NULL;
-    static const char *const suffixes[] = {".txt", ".svg", ".png", ".csv", ".json"};
-    const char *dot = strrchr(path, '.');
-    for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
-        if (strcasecmp(dot, suffixes[i]) == 0)
-            return llmperf_plot_formats()[i];
-    return NULL;
-}
-
-llmperf_status llmperf_write_plot(FILE *out, const char *format, const llmperf_plot *plot,
-                                  const llmperf_plot_style *style, llmperf_error *error)
-{
-    static const llmperf_plot_style plain = {0};
-    NEEDS(out && plot, error);
-    style = style ? style : &plain;
-    if (!format || strcmp(format, "text") == 0)
-        return plot_write_text(out, plot, style, error);
-    if (strcmp(format, "svg") == 0)
-        return plot_write_svg(out, plot, style, error);
-    if (strcmp(format, "csv") == 0 || strcmp(format, "json") == 0)
-        return plot_write_record(out, format[0] == 'c', plot, error);
-    return llmperf_fail(error, LLMPERF_E_USAGE,
-                        "format '%s' is not known here; text, svg, csv, json are allowed", format);
 }

@@ -4,6 +4,7 @@
 #define LLMPERF_MODEL_PLOT_H
 
 #include "llmperf/plot.h"
+#include "sink.h"
 
 /* ---- axes (plot_axis.c) ----------------------------------------------------------------------- */
 
@@ -123,7 +124,7 @@ llmperf_status plot_write_svg(FILE *out, const llmperf_plot *plot, const llmperf
                               llmperf_error *error);
 llmperf_status plot_write_text(FILE *out, const llmperf_plot *plot, const llmperf_plot_style *style,
                                llmperf_error *error);
-llmperf_status plot_write_record(FILE *out, bool csv, const llmperf_plot *plot,
+llmperf_status plot_write_fields(FILE *out, const sink_format *format, const llmperf_plot *plot,
                                  llmperf_error *error);
 
 #endif

@@ -1,162 +1,111 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of a chart, for those who draw it themselves. */
+/* A chart in the format that was asked for: drawn, or as fields. */
+#include <ctype.h>
 #include <string.h>
 
+#include "entry.h"
+#include "formats.h"
 #include "plot.h"
-#include "sink.h"
 
-/* "flop_per_s" + "_low" */
-static const char *with_end(const char *field, const char *end, char buffer[64])
+/* The formats that are drawn; every format of fields lists the numbers. A picture that is missing here is
+ * made of another (png of svg, by a module). */
+static const struct {
+    const char *name;
+    llmperf_status (*write)(FILE *out, const llmperf_plot *plot, const llmperf_plot_style *style,
+                            llmperf_error *error);
+} DRAWINGS[] = {{"text", plot_write_text}, {"svg", plot_write_svg}};
+
+enum { DRAWING_COUNT = sizeof DRAWINGS / sizeof *DRAWINGS };
+
+static int drawing_of(const output_format *format)
 {
-    snprintf(buffer, 64, "%s_%s", field, end);
-    return buffer;
+    for (int i = 0; i < DRAWING_COUNT; i++)
+        if (strcmp(DRAWINGS[i].name, format->name) == 0)
+            return i;
+    return -1;
 }
 
-static void put_axis(sink *s, const char *name, const llmperf_plot_axis *axis)
+const char *const *llmperf_plot_formats(void)
 {
-    static const char *const scales[] = {"linear", "log", "log2"};
-    sink_begin_object(s, name);
-    sink_text(s, "field", axis->field);
-    sink_text(s, "title", axis->title);
-    sink_text(s, "scale", scales[axis->scale]);
-    sink_end_object(s);
+    return format_names(FORMAT_CHARTS);
 }
 
-static void put_series(sink *s, const llmperf_plot_panel *panel, const llmperf_plot_series *series)
+const char *llmperf_plot_format_of_suffix(const char *path)
 {
-    char name[64];
-    sink_begin_object(s, NULL);
-    sink_text(s, "name", series->name[0] ? series->name : NULL);
-    if (series->detail[0])
-        sink_text(s, "detail", series->detail);
-    sink_text(s, "band", series->band[0] ? series->band : NULL);
-    sink_begin_array(s, "points");
-    for (int i = 0; i < series->count; i++) {
-        const llmperf_plot_point *p = &series->point[i];
-        sink_begin_object(s, NULL);
-        sink_number(s, panel->x.field, p->x);
-        sink_number(s, panel->y.field, p->y);
-        if (series->draw & LLMPERF_DRAW_BAND) {
-            sink_number(s, with_end(panel->y.field, "low", name), p->low);
-            sink_number(s, with_end(panel->y.field, "high", name), p->high);
-        }
-        if (p->label[0])
-            sink_text(s, "label", p->label);
-        if (p->share > 0)
-            sink_number(s, "share_frac", p->share);
-        sink_end_object(s);
+    const output_format *found = path ? format_of_suffix(path, FORMAT_CHARTS) : NULL;
+    return found ? found->name : NULL;
+}
+
+/* A name that ends like a kind of file: ".pdf", not ".d/x", "." or ".2". */
+static const char *suffix_of(const char *path)
+{
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return dot && dot > name && isalpha((unsigned char)dot[1]) ? dot : NULL;
+}
+
+static bool is_picture(const output_format *format)
+{
+    return !format->page && !format->sink;
+}
+
+static llmperf_status unknown_suffix(const char *path, llmperf_error *error)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (const char *const *name = llmperf_plot_formats(); *name; name++) {
+        const output_format *f = NULL;
+        if (format_find(*name, FORMAT_CHARTS, &f, NULL) == LLMPERF_OK && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s, ", f->suffix);
     }
-    sink_end_array(s);
-    sink_end_object(s);
+    return llmperf_fail(error, LLMPERF_E_USAGE,
+                        "no format is known by the suffix '%s'; %sor --format, is allowed",
+                        suffix_of(path), list);
 }
 
-static void put_mark(sink *s, const llmperf_plot_panel *panel, const llmperf_plot_mark *mark)
+llmperf_status llmperf_plot_choose_format(const char *path, const char *named,
+                                          const char **ret_format, llmperf_error *error)
 {
-    const llmperf_plot_axis *axis = mark->on_y ? &panel->y : &panel->x;
-    sink_begin_object(s, NULL);
-    sink_text(s, "field", axis->field);
-    sink_number(s, "value", mark->value);
-    sink_number(s, "low", mark->low);
-    sink_number(s, "high", mark->high);
-    sink_text(s, "text", mark->text);
-    sink_end_object(s);
-}
-
-static void put_panel(sink *s, const llmperf_plot_panel *panel)
-{
-    sink_begin_object(s, NULL);
-    sink_text(s, "name", panel->name);
-    put_axis(s, "x", &panel->x);
-    put_axis(s, "y", &panel->y);
-    sink_begin_array(s, "series");
-    for (int i = 0; i < panel->series_count; i++)
-        put_series(s, panel, &panel->series[i]);
-    sink_end_array(s);
-    sink_begin_array(s, "marks");
-    for (int i = 0; i < panel->mark_count; i++)
-        put_mark(s, panel, &panel->mark[i]);
-    sink_end_array(s);
-    sink_end_object(s);
-}
-
-static llmperf_status write_json(FILE *out, const llmperf_plot *plot, llmperf_error *error)
-{
-    sink s;
-    sink_open(&s, out, false);
-    sink_begin_object(&s, NULL);
-    sink_text(&s, "llmperf", llmperf_version());
-    sink_integer(&s, "schema", LLMPERF_JSON_SCHEMA);
-    sink_text(&s, "plot", plot->kind);
-    sink_text(&s, "title", plot->title);
-    sink_text(&s, "subtitle", plot->subtitle);
-    sink_begin_array(&s, "panels");
-    for (int i = 0; i < plot->panel_count; i++)
-        put_panel(&s, &plot->panel[i]);
-    sink_end_array(&s);
-    sink_begin_array(&s, "notes");
-    for (int i = 0; i < plot->notes.count; i++)
-        sink_text(&s, NULL, plot->notes.text[i]);
-    sink_end_array(&s);
-    sink_begin_array(&s, "not_modelled");
-    for (int i = 0; i < plot->not_modelled.count; i++)
-        sink_text(&s, NULL, plot->not_modelled.text[i]);
-    sink_end_array(&s);
-    sink_end_object(&s);
-    return sink_close(&s, error);
-}
-
-/* One row a point and a mark. A column's unit is that of the field beside it. */
-static void put_csv_row(FILE *out, const llmperf_plot_panel *panel, const char *series,
-                        const llmperf_plot_point *p, bool band, const char *label)
-{
-    char x[LLMPERF_DOUBLE_TEXT_MAX], y[LLMPERF_DOUBLE_TEXT_MAX], low[LLMPERF_DOUBLE_TEXT_MAX] = "",
-                                                                 high[LLMPERF_DOUBLE_TEXT_MAX] = "";
-    if (band) {
-        llmperf_format_double(p->low, low);
-        llmperf_format_double(p->high, high);
-    }
-    csv_text(out, panel->name);
-    fputc(',', out);
-    csv_text(out, series);
-    fputc(',', out);
-    csv_text(out, label);
-    fprintf(out, ",%s,%s,%s,%s,%s,%s\n", panel->x.field, llmperf_format_double(p->x, x),
-            panel->y.field, llmperf_format_double(p->y, y), low, high);
-}
-
-static void put_csv_mark(FILE *out, const llmperf_plot_panel *panel, const llmperf_plot_mark *mark)
-{
-    char value[LLMPERF_DOUBLE_TEXT_MAX];
-    llmperf_format_double(mark->value, value);
-    csv_text(out, panel->name);
-    fputs(",mark,", out);
-    csv_text(out, mark->text);
-    if (mark->on_y)
-        fprintf(out, ",,,%s,%s,,\n", panel->y.field, value);
-    else
-        fprintf(out, ",%s,%s,,,,\n", panel->x.field, value);
-}
-
-static void write_csv(FILE *out, const llmperf_plot *plot)
-{
-    fputs("panel,series,label,x_field,x,y_field,y,y_low,y_high\n", out);
-    for (int k = 0; k < plot->panel_count; k++) {
-        const llmperf_plot_panel *panel = &plot->panel[k];
-        for (int s = 0; s < panel->series_count; s++)
-            for (int i = 0; i < panel->series[s].count; i++)
-                put_csv_row(out, panel, panel->series[s].name, &panel->series[s].point[i],
-                            panel->series[s].draw & LLMPERF_DRAW_BAND,
-                            panel->series[s].point[i].label);
-        for (int i = 0; i < panel->mark_count; i++)
-            put_csv_mark(out, panel, &panel->mark[i]);
-    }
-}
-
-llmperf_status plot_write_record(FILE *out, bool csv, const llmperf_plot *plot,
-                                 llmperf_error *error)
-{
-    if (!csv)
-        return write_json(out, plot, error);
-    write_csv(out, plot);
+    NEEDS(ret_format, error);
+    const output_format *by_suffix = path ? format_of_suffix(path, FORMAT_CHARTS) : NULL;
+    if (named && by_suffix && is_picture(by_suffix) && strcmp(by_suffix->name, named) != 0)
+        return llmperf_fail(error, LLMPERF_E_USAGE,
+                            "'%s' has the suffix of %s, and --format asks for %s; one of them is "
+                            "allowed",
+                            path, by_suffix->name, named);
+    if (!named && path && !by_suffix && suffix_of(path))
+        return unknown_suffix(path, error);
+    *ret_format = named ? named : by_suffix ? by_suffix->name : llmperf_plot_formats()[0];
     return LLMPERF_OK;
+}
+
+/* Names what can be written here: all but pictures that are made of another. */
+static llmperf_status unknown_format(const char *name, llmperf_error *error)
+{
+    const char *allowed[16];
+    int count = 0;
+    for (const char *const *one = llmperf_plot_formats(); *one && count < 15; one++) {
+        const output_format *f = NULL;
+        if (format_find(*one, FORMAT_CHARTS, &f, NULL) == LLMPERF_OK &&
+            (f->sink || drawing_of(f) >= 0))
+            allowed[count++] = *one;
+    }
+    allowed[count] = NULL;
+    return format_unknown(name, allowed, error);
+}
+
+llmperf_status llmperf_write_plot(FILE *out, const char *name, const llmperf_plot *plot,
+                                  const llmperf_plot_style *style, llmperf_error *error)
+{
+    static const llmperf_plot_style plain = {0};
+    NEEDS(out && plot, error);
+    const output_format *f = NULL;
+    if (format_find(name, FORMAT_CHARTS, &f, NULL) != LLMPERF_OK)
+        return unknown_format(name, error);
+    if (f->sink)
+        return plot_write_fields(out, f->sink, plot, error);
+    int drawing = drawing_of(f);
+    if (drawing < 0)
+        return unknown_format(name, error);
+    return DRAWINGS[drawing].write(out, plot, style ? style : &plain, error);
 }

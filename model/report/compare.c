@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "page.h"
-#include "sink.h"
 #include "entry.h"
+#include "formats.h"
 
 enum {
     ROWS_WHOLE = 60, /* of a table for people; longer ones are thinned to ROWS_SHOWN */
@@ -321,7 +320,7 @@ static void put_skipped(sink *s, const llmperf_compare_skip *skip)
     sink_end_object(s);
 }
 
-static void record_csv(sink *s, const llmperf_comparison *c, const groups *g)
+static void record_rows(sink *s, const llmperf_comparison *c, const groups *g)
 {
     for (int i = 0; i < c->row_count; i++) {
         sink_begin_row(s);
@@ -330,7 +329,7 @@ static void record_csv(sink *s, const llmperf_comparison *c, const groups *g)
     }
 }
 
-static void record_json(sink *s, const llmperf_comparison *c, const groups *g)
+static void record_tree(sink *s, const llmperf_comparison *c, const groups *g)
 {
     sink_begin_object(s, NULL);
     sink_text(s, "llmperf", llmperf_version());
@@ -472,12 +471,12 @@ static void page_skipped(page *p, const llmperf_comparison *c)
         page_paragraph(p, 2, "Further reasons are in --format json.");
 }
 
-static llmperf_status write_page(FILE *out, bool md, const llmperf_comparison *c, const groups *g,
-                                 const char *title, const llmperf_text_style *style,
-                                 llmperf_error *error)
+static llmperf_status write_page(FILE *out, const page_format *format, const llmperf_comparison *c,
+                                 const groups *g, const char *title,
+                                 const llmperf_text_style *style, llmperf_error *error)
 {
     page p;
-    page_open(&p, out, md, style && style->color);
+    page_open(&p, out, format, style && style->color);
     page_title(&p, "%s", title);
     page_rows(&p, c);
     page_summary(&p, c, g);
@@ -489,31 +488,28 @@ static llmperf_status write_page(FILE *out, bool md, const llmperf_comparison *c
     return page_close(&p, error);
 }
 
-llmperf_status llmperf_write_comparison(FILE *out, const char *format, const llmperf_comparison *c,
+llmperf_status llmperf_write_comparison(FILE *out, const char *name, const llmperf_comparison *c,
                                         const char *title, const llmperf_text_style *style,
                                         llmperf_error *error)
 {
     NEEDS(out && c && title, error);
-    bool csv = format && strcmp(format, "csv") == 0, json = format && strcmp(format, "json") == 0;
-    bool md = format && strcmp(format, "md") == 0;
     groups g = {0};
-    if (format && !csv && !json && !md && strcmp(format, "text") != 0)
-        return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "format '%s' is not known here; text, json, csv, md are allowed",
-                            format);
-    llmperf_status status = find_groups(c, &g, error);
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_REPORTS, &f, error);
+    if (status == LLMPERF_OK)
+        status = find_groups(c, &g, error);
     if (status != LLMPERF_OK)
         return status;
-    if (csv || json) {
+    if (f->sink) {
         sink s;
-        sink_open(&s, out, csv);
-        if (csv)
-            record_csv(&s, c, &g);
+        sink_open(&s, out, f->sink);
+        if (s.is_table)
+            record_rows(&s, c, &g);
         else
-            record_json(&s, c, &g);
+            record_tree(&s, c, &g);
         status = sink_close(&s, error);
     } else {
-        status = write_page(out, md, c, &g, title, style, error);
+        status = write_page(out, f->page, c, &g, title, style, error);
     }
     free_groups(&g);
     return status;

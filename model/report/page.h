@@ -7,11 +7,27 @@
 
 #include "llmperf/base.h"
 
-enum { PAGE_WIDTH = 80, PAGE_COLUMNS_MAX = 10, PAGE_CELL_MAX = 224 };
+enum { PAGE_WIDTH = 80, PAGE_COLUMNS_MAX = 10, PAGE_CELL_MAX = 224, PAGE_TEXT_MAX = 2048 };
 
-typedef struct page {
+typedef struct page page;
+
+/* A format of pages. Texts come without control bytes. */
+typedef struct page_format {
+    bool markdown; /* whoever shows the page lays it out: no alignment by blanks; lists and code are
+                    * marked as in Markdown */
+    void (*heading)(page *p, int level, const char *text); /* 1 = the title */
+    void (*paragraph)(page *p, int indent, const char *text);
+    void (*command)(page *p, const char *text);
+    void (*table)(page *p); /* the open table, by page_cell() */
+    void (*line)(page *p, const int *widths, const char *const *cells, int columns,
+                 bool is_heading);
+} page_format;
+
+struct page {
     FILE *out;
-    bool markdown, color;
+    const page_format *format;
+    bool markdown; /* of the format */
+    bool color;
     bool started;
     /* the open table */
     int columns, rows, capacity;
@@ -19,9 +35,9 @@ typedef struct page {
     bool right[PAGE_COLUMNS_MAX]; /* aligned to the right */
     char (*cells)[PAGE_CELL_MAX];
     bool out_of_memory;
-} page;
+};
 
-void page_open(page *p, FILE *out, bool markdown, bool color);
+void page_open(page *p, FILE *out, const page_format *format, bool color);
 llmperf_status page_close(page *p, llmperf_error *error);
 
 void page_title(page *p, const char *format, ...) LLMPERF_PRINTF(2, 3);
@@ -37,6 +53,11 @@ void page_table(page *p, int columns, const char *const *headings);
 /* The cells of a row, in order; each cut to PAGE_CELL_MAX. */
 void page_row(page *p, const char *const *cells);
 void page_end_table(page *p);
+/* For formats: a cell of the open table. */
+const char *page_cell(const page *p, int row, int column);
+
+/* A row of a table that is written as it comes, whose columns have fixed widths; its heading first. */
+void page_line(page *p, const int *widths, const char *const *cells, int columns, bool is_heading);
 
 /* ---- numbers for people; each fills and returns buffer -------------------------------------------- */
 

@@ -1,72 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* The formats, one row each, and the public writers. */
+/* The public writers: a result in the format that was asked for. */
 #include "llmperf/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "writers.h"
 #include "entry.h"
-
-typedef enum form { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MD, FORM_YAML } form;
-
-typedef struct format_row {
-    const char *name, *suffix;
-    form form;
-} format_row;
-
-static const format_row FORMATS[] = {
-    {"text", ".txt", FORM_TEXT}, {"json", ".json", FORM_JSON}, {"csv", ".csv", FORM_CSV},
-    {"md", ".md", FORM_MD},      {"yaml", ".yaml", FORM_YAML},
-};
+#include "formats.h"
+#include "writers.h"
 
 static const llmperf_text_style PLAIN = {0};
 
-enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
-
-const char *const *llmperf_formats(void)
-{
-    static const char *const names[] = {"text", "json", "csv", "md", NULL};
-    return names;
-}
-
-const char *llmperf_format_of_suffix(const char *path)
-{
-    if (!path)
-        return NULL;
-    const char *dot = strrchr(path, '.');
-    for (int i = 0; dot && i < FORMAT_COUNT; i++)
-        if (strcmp(dot, FORMATS[i].suffix) == 0)
-            return FORMATS[i].name;
-    return NULL;
-}
-
-static llmperf_status find_form(const char *format, bool with_yaml, form *ret_form,
-                                llmperf_error *error)
-{
-    for (int i = 0; i < FORMAT_COUNT; i++)
-        if ((with_yaml || FORMATS[i].form != FORM_YAML) &&
-            (format ? strcmp(format, FORMATS[i].name) == 0 : i == 0)) {
-            *ret_form = FORMATS[i].form;
-            return LLMPERF_OK;
-        }
-    return llmperf_fail(error, LLMPERF_E_USAGE, "format '%s' is not known here; %s are allowed",
-                        format, with_yaml ? "text, json, csv, md, yaml" : "text, json, csv, md");
-}
-
-llmperf_status llmperf_write_prediction(FILE *out, const char *format,
+llmperf_status llmperf_write_prediction(FILE *out, const char *name,
                                         const llmperf_prediction *prediction,
                                         const llmperf_text_style *style, llmperf_error *error)
 {
     NEEDS(out && prediction && prediction->c, error);
     style = style ? style : &PLAIN;
-    form f = FORM_TEXT;
-    llmperf_status status = find_form(format, false, &f, error);
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_REPORTS, &f, error);
     if (status != LLMPERF_OK)
         return status;
-    if (f == FORM_JSON || f == FORM_CSV)
-        return record_prediction(out, f == FORM_CSV, prediction, error);
-    return page_prediction(out, f == FORM_MD, prediction, style, error);
+    if (f->sink)
+        return record_prediction(out, f->sink, prediction, error);
+    return page_prediction(out, f->page, prediction, style, error);
 }
 
 /* ---- layers: the operators of a phase, steps merged ---------------------------------------------------- */
@@ -138,14 +95,14 @@ static void sum_phase(const llmperf_config *c, phase_ops *phase)
     }
 }
 
-llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf_config *c,
+llmperf_status llmperf_write_layers(FILE *out, const char *name, const llmperf_config *c,
                                     int64_t chunk, const llmperf_text_style *style,
                                     llmperf_error *error)
 {
     NEEDS(out && c && chunk >= 0, error);
     style = style ? style : &PLAIN;
-    form f = FORM_TEXT;
-    llmperf_status status = find_form(format, false, &f, error);
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_REPORTS, &f, error);
     if (status == LLMPERF_OK && chunk > 0)
         status = llmperf_config_check_steps(c, error);
     if (status != LLMPERF_OK)
@@ -162,9 +119,8 @@ llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf
     } else {
         sum_phase(c, &phases[0]);
         sum_phase(c, &phases[1]);
-        status = f == FORM_JSON || f == FORM_CSV
-                     ? record_layers(out, f == FORM_CSV, c, phases, 2, error)
-                     : page_layers(out, f == FORM_MD, c, phases, 2, style, error);
+        status = f->sink ? record_layers(out, f->sink, c, phases, 2, error)
+                         : page_layers(out, f->page, c, phases, 2, style, error);
     }
     for (int i = 0; i < 2; i++) {
         free(phases[i].ops);
@@ -175,38 +131,38 @@ llmperf_status llmperf_write_layers(FILE *out, const char *format, const llmperf
 
 /* ---- specifications ----------------------------------------------------------------------------------- */
 
-llmperf_status llmperf_write_model(FILE *out, const char *format, const llmperf_model *model,
+llmperf_status llmperf_write_model(FILE *out, const char *name, const llmperf_model *model,
                                    const llmperf_text_style *style, llmperf_error *error)
 {
     NEEDS(out && model, error);
     style = style ? style : &PLAIN;
-    form f = FORM_TEXT;
-    llmperf_status status = find_form(format, true, &f, error);
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_SPECS, &f, error);
     if (status != LLMPERF_OK)
         return status;
-    if (f == FORM_YAML) {
-        yaml_model(out, model);
+    if (f->spec) {
+        f->spec->model(out, model);
         return LLMPERF_OK;
     }
-    if (f == FORM_JSON || f == FORM_CSV)
-        return record_model(out, f == FORM_CSV, model, error);
-    return page_model(out, f == FORM_MD, model, style, error);
+    if (f->sink)
+        return record_model(out, f->sink, model, error);
+    return page_model(out, f->page, model, style, error);
 }
 
-llmperf_status llmperf_write_hw(FILE *out, const char *format, const llmperf_hw *hw,
+llmperf_status llmperf_write_hw(FILE *out, const char *name, const llmperf_hw *hw,
                                 const llmperf_text_style *style, llmperf_error *error)
 {
     NEEDS(out && hw_is_sound(hw), error);
     style = style ? style : &PLAIN;
-    form f = FORM_TEXT;
-    llmperf_status status = find_form(format, true, &f, error);
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_SPECS, &f, error);
     if (status != LLMPERF_OK)
         return status;
-    if (f == FORM_YAML) {
-        yaml_hw(out, hw);
+    if (f->spec) {
+        f->spec->hw(out, hw);
         return LLMPERF_OK;
     }
-    if (f == FORM_JSON || f == FORM_CSV)
-        return record_hw(out, f == FORM_CSV, hw, error);
-    return page_hw(out, f == FORM_MD, hw, style, error);
+    if (f->sink)
+        return record_hw(out, f->sink, hw, error);
+    return page_hw(out, f->page, hw, style, error);
 }

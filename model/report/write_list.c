@@ -1,79 +1,131 @@
 /* SPDX-License-Identifier: MIT */
 /* One line a specification, for `specs list`. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "llmperf/predict.h"
-#include "llmperf/engine.h"
-#include "page.h"
-#include "sink.h"
-#include "writers.h"
 #include "entry.h"
+#include "formats.h"
+#include "llmperf/engine.h"
+#include "llmperf/predict.h"
+#include "llmperf/report.h"
 
 enum { CELLS = 5, WIDE_LAST = 20 };
 
-static void put_row(FILE *out, const char *format, const char *const *headings,
-                    const char *const *cells, bool first)
+/* One of the two is written to. */
+struct llmperf_list_writer {
+    bool is_page;
+    bool began, filled; /* a list; it has a line */
+    page page;
+    sink sink;
+};
+
+/* What a line says: a name, three numbers, 0 = not known, and words. */
+typedef struct line {
+    const char *name;
+    double value[CELLS - 2];
+    const char *last;
+} line;
+
+llmperf_status llmperf_list_open(FILE *out, const char *name, llmperf_list_writer **ret_writer,
+                                 llmperf_error *error)
+{
+    NEEDS(out && ret_writer, error);
+    const output_format *f = NULL;
+    llmperf_status status = format_find(name, FORMAT_REPORTS, &f, error);
+    if (status != LLMPERF_OK)
+        return status;
+    llmperf_list_writer *w = malloc(sizeof *w);
+    if (!w)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    w->is_page = f->page != NULL;
+    w->began = false;
+    if (w->is_page) {
+        page_open(&w->page, out, f->page, false);
+    } else {
+        sink_open(&w->sink, out, f->sink);
+        if (!w->sink.is_table) {
+            sink_begin_object(&w->sink, NULL);
+            sink_text(&w->sink, "llmperf", llmperf_version());
+            sink_integer(&w->sink, "schema", LLMPERF_JSON_SCHEMA);
+        }
+    }
+    *ret_writer = w;
+    return LLMPERF_OK;
+}
+
+static void end_list(llmperf_list_writer *w)
+{
+    if (w->began && !w->is_page && !w->sink.is_table)
+        sink_end_array(&w->sink);
+}
+
+void llmperf_list_begin(llmperf_list_writer *w, const char *name)
+{
+    if (!w || !name)
+        return;
+    end_list(w);
+    w->began = true;
+    w->filled = false;
+    if (w->is_page)
+        return;
+    sink_new_header(&w->sink);
+    if (!w->sink.is_table)
+        sink_begin_array(&w->sink, name);
+}
+
+llmperf_status llmperf_list_close(llmperf_list_writer *w, llmperf_error *error)
+{
+    NEEDS(w, error);
+    llmperf_status status;
+    end_list(w);
+    if (w->is_page) {
+        status = page_close(&w->page, error);
+    } else {
+        if (!w->sink.is_table) {
+            sink_begin_array(&w->sink, "notes");
+            sink_end_array(&w->sink);
+            sink_begin_array(&w->sink, "not_modelled");
+            sink_end_array(&w->sink);
+            sink_end_object(&w->sink);
+        }
+        status = sink_close(&w->sink, error);
+    }
+    free(w);
+    return status;
+}
+
+static void put_fields(sink *s, const char *const *keys, const line *l)
+{
+    sink_begin_row(s);
+    sink_begin_object(s, NULL);
+    sink_text(s, keys[0], l->name);
+    for (int i = 0; i < CELLS - 2; i++)
+        if (l->value[i] > 0)
+            sink_number(s, keys[i + 1], l->value[i]);
+        else
+            sink_null(s, keys[i + 1]);
+    sink_text(s, keys[CELLS - 1], l->last);
+    sink_end_object(s);
+    sink_end_row(s);
+}
+
+/* A row of a page, and the headings before the first. */
+static void put_cells(llmperf_list_writer *w, const char *const *headings, const char *const *cells)
 {
     static const int widths[CELLS] = {24, 11, 13, 10, 0};
-    if (format && strcmp(format, "md") == 0) {
-        for (int h = 0; first && h < 2; h++) {
-            for (int i = 0; i < CELLS; i++)
-                fprintf(out, "| %s ", h ? "---" : headings[i]);
-            fputs("|\n", out);
-        }
-        for (int i = 0; i < CELLS; i++)
-            fprintf(out, "| %s ", cells[i]);
-        fputs("|\n", out);
+    char name[LLMPERF_NAME_MAX * 2];
+    llmperf_escape(cells[0], name, sizeof name);
+    const char *const clean[CELLS] = {name, cells[1], cells[2], cells[3], cells[4]};
+    if (!w->filled)
+        page_line(&w->page, widths, headings, CELLS, true);
+    page_line(&w->page, widths, clean, CELLS, false);
+    w->filled = true;
+}
+
+void llmperf_list_model(llmperf_list_writer *w, const llmperf_model *model)
+{
+    if (!w || !model)
         return;
-    }
-    for (int h = first ? 0 : 1; h < 2; h++) {
-        const char *const *row = h ? cells : headings;
-        for (int i = 0; i < CELLS; i++) /* the first and last columns are words, to the left */
-            fprintf(out, i == 0 ? "%-*s" : i == CELLS - 1 ? "  %*s" : "%*s", widths[i], row[i]);
-        fputc('\n', out);
-    }
-}
-
-static void put_record(FILE *out, const char *const *keys, const char *name, const double *values,
-                       const char *last, bool csv, bool first)
-{
-    char number[LLMPERF_DOUBLE_TEXT_MAX];
-    if (csv) {
-        for (int i = 0; first && i < CELLS; i++)
-            fprintf(out, "%s%s", keys[i], i + 1 < CELLS ? "," : "\n");
-        csv_text(out, name);
-        for (int i = 1; i < CELLS - 1; i++)
-            fprintf(out, ",%s", values[i] > 0 ? llmperf_format_double(values[i], number) : "");
-        fputc(',', out);
-        csv_text(out, last);
-        fputc('\n', out);
-        return;
-    }
-    sink s;
-    sink_open(&s, out, false);
-    s.depth = 2; /* inside the array that the caller opened */
-    s.filled[1] = !first;
-    s.is_array[1] = true;
-    sink_begin_object(&s, NULL);
-    sink_text(&s, keys[0], name);
-    for (int i = 1; i < CELLS - 1; i++)
-        if (values[i] > 0)
-            sink_number(&s, keys[i], values[i]);
-        else
-            sink_null(&s, keys[i]);
-    sink_text(&s, keys[CELLS - 1], last);
-    sink_end_object(&s);
-}
-
-static bool is_record(const char *format)
-{
-    return format && (strcmp(format, "csv") == 0 || strcmp(format, "json") == 0);
-}
-
-llmperf_status llmperf_write_model_row(FILE *out, const char *format, const llmperf_model *model,
-                                       bool first)
-{
-    NEEDS(out && model, NULL);
     static const char *const keys[] = {"name", "params", "kv_bytes_per_token", "max_context",
                                        "architecture"};
     static const char *const headings[] = {"model", "params", "KV/token", "context",
@@ -81,45 +133,41 @@ llmperf_status llmperf_write_model_row(FILE *out, const char *format, const llmp
     char params[HUMAN_MAX], kv[HUMAN_MAX], context[HUMAN_MAX];
     double bits =
         llmperf_dtype_bits((llmperf_dtype)(model->kv_dtype ? model->kv_dtype : model->dtype));
-    const double values[CELLS] = {0, (double)llmperf_model_params(model).total,
-                                  llmperf_kv_bytes_per_token(model, bits / 8),
-                                  (double)model->max_context, 0};
-    if (is_record(format)) {
-        put_record(out, keys, model->name, values, model->architecture, strcmp(format, "csv") == 0,
-                   first);
-        return LLMPERF_OK;
+    const line l = {.name = model->name,
+                    .value = {(double)llmperf_model_params(model).total,
+                              llmperf_kv_bytes_per_token(model, bits / 8),
+                              (double)model->max_context},
+                    .last = model->architecture};
+    if (!w->is_page) {
+        put_fields(&w->sink, keys, &l);
+        return;
     }
-    char name[LLMPERF_NAME_MAX * 2];
-    llmperf_escape(model->name, name, sizeof name);
-    const char *cells[] = {name, human_count(values[1], params), human_bytes(values[2], kv),
-                           values[3] > 0 ? human_tokens(values[3], context) : "-",
-                           model->architecture};
-    put_row(out, format, headings, cells, first);
-    return LLMPERF_OK;
+    const char *cells[] = {l.name, human_count(l.value[0], params), human_bytes(l.value[1], kv),
+                           l.value[2] > 0 ? human_tokens(l.value[2], context) : "-", l.last};
+    put_cells(w, headings, cells);
 }
 
-llmperf_status llmperf_write_hw_row(FILE *out, const char *format, const llmperf_hw *hw, bool first)
+void llmperf_list_hw(llmperf_list_writer *w, const llmperf_hw *hw)
 {
-    NEEDS(out && hw_is_sound(hw), NULL);
+    if (!w || !hw_is_sound(hw))
+        return;
     static const char *const keys[] = {"name", "memory_bytes", "mem_bw_bytes_per_s",
                                        "bf16_flop_per_s", "confidence"};
     static const char *const headings[] = {"hardware", "memory", "bandwidth", "bf16", "confidence"};
     char memory[HUMAN_MAX], bandwidth[HUMAN_MAX], peak[HUMAN_MAX], rate[HUMAN_MAX];
-    const double values[CELLS] = {0, hw->memory_bytes, hw->mem_bytes_per_s,
-                                  hw->peak_flop_per_s[LLMPERF_DTYPE_BF16], 0};
-    const char *confidence =
-        llmperf_confidence_name((llmperf_confidence)hw->provenance[LLMPERF_HW_DEFAULT].confidence);
-    if (is_record(format)) {
-        put_record(out, keys, hw->name, values, confidence, strcmp(format, "csv") == 0, first);
-        return LLMPERF_OK;
+    const line l = {
+        .name = hw->name,
+        .value = {hw->memory_bytes, hw->mem_bytes_per_s, hw->peak_flop_per_s[LLMPERF_DTYPE_BF16]},
+        .last = llmperf_confidence_name(
+            (llmperf_confidence)hw->provenance[LLMPERF_HW_DEFAULT].confidence)};
+    if (!w->is_page) {
+        put_fields(&w->sink, keys, &l);
+        return;
     }
-    snprintf(rate, sizeof rate, "%.28s/s", human_bytes(values[2], bandwidth));
-    char name[LLMPERF_NAME_MAX * 2];
-    llmperf_escape(hw->name, name, sizeof name);
-    const char *cells[] = {name, human_bytes(values[1], memory), rate,
-                           values[3] > 0 ? human_flop(values[3], peak) : "-", confidence};
-    put_row(out, format, headings, cells, first);
-    return LLMPERF_OK;
+    snprintf(rate, sizeof rate, "%.28s/s", human_bytes(l.value[1], bandwidth));
+    const char *cells[] = {l.name, human_bytes(l.value[0], memory), rate,
+                           l.value[2] > 0 ? human_flop(l.value[2], peak) : "-", l.last};
+    put_cells(w, headings, cells);
 }
 
 /* Mean error of a calibration over all its scored samples; 0 = not said. */
@@ -134,25 +182,24 @@ static double mean_error(const llmperf_calib *calib)
     return samples > 0 ? sum / samples : 0;
 }
 
-llmperf_status llmperf_write_calib_row(FILE *out, const char *format, const llmperf_calib *calib,
-                                       bool first)
+void llmperf_list_calib(llmperf_list_writer *w, const llmperf_calib *calib)
 {
-    NEEDS(out && calib, NULL);
+    if (!w || !calib)
+        return;
     static const char *const keys[] = {"name", "fits", "samples", "mean_error_frac", "hardware"};
     static const char *const headings[] = {"calibration", "fits", "samples", "error", "hardware"};
-    const double values[CELLS] = {0, calib->entry_count, (double)calib->samples, mean_error(calib),
-                                  0};
-    if (is_record(format)) {
-        put_record(out, keys, calib->name, values, calib->hw, strcmp(format, "csv") == 0, first);
-        return LLMPERF_OK;
+    const line l = {.name = calib->name,
+                    .value = {calib->entry_count, (double)calib->samples, mean_error(calib)},
+                    .last = calib->hw};
+    if (!w->is_page) {
+        put_fields(&w->sink, keys, &l);
+        return;
     }
-    char name[LLMPERF_NAME_MAX * 2], fits[HUMAN_MAX], samples[HUMAN_MAX], percent[HUMAN_MAX];
-    llmperf_escape(calib->name, name, sizeof name);
-    snprintf(percent, sizeof percent, "%.1f %%", 100 * values[3]);
-    const char *cells[] = {name, human_count(values[1], fits), human_count(values[2], samples),
-                           values[3] > 0 ? percent : "-", calib->hw};
-    put_row(out, format, headings, cells, first);
-    return LLMPERF_OK;
+    char fits[HUMAN_MAX], samples[HUMAN_MAX], percent[HUMAN_MAX];
+    snprintf(percent, sizeof percent, "%.1f %%", 100 * l.value[2]);
+    const char *cells[] = {l.name, human_count(l.value[0], fits), human_count(l.value[1], samples),
+                           l.value[2] > 0 ? percent : "-", l.last};
+    put_cells(w, headings, cells);
 }
 
 /* Median error of an engine's parts on models that their fits have not seen, by rows; 0 = not said. */
@@ -171,28 +218,25 @@ static double unseen_error(const llmperf_engine *engine, double *ret_rows)
     return counted > 0 ? sum / counted : 0;
 }
 
-llmperf_status llmperf_write_engine_row(FILE *out, const char *format, const llmperf_engine *engine,
-                                        bool first)
+void llmperf_list_engine(llmperf_list_writer *w, const llmperf_engine *engine)
 {
-    NEEDS(out && engine, NULL);
+    if (!w || !engine)
+        return;
     static const char *const keys[] = {"name", "parts", "runs", "unseen_error_frac", "licence"};
     static const char *const headings[] = {"engine", "parts", "runs", "unseen", "licence"};
     double rows, error = unseen_error(engine, &rows);
-    const double values[CELLS] = {0, engine->part_count, rows, error, 0};
-    if (is_record(format)) {
-        put_record(out, keys, engine->name, values, engine->licence, strcmp(format, "csv") == 0,
-                   first);
-        return LLMPERF_OK;
+    const line l = {
+        .name = engine->name, .value = {engine->part_count, rows, error}, .last = engine->licence};
+    if (!w->is_page) {
+        put_fields(&w->sink, keys, &l);
+        return;
     }
-    char name[LLMPERF_NAME_MAX * 2], licence[LLMPERF_NAME_MAX * 2], percent[HUMAN_MAX];
-    char parts[HUMAN_MAX], runs[HUMAN_MAX];
-    llmperf_escape(engine->name, name, sizeof name);
+    char licence[LLMPERF_NAME_MAX * 2], percent[HUMAN_MAX], parts[HUMAN_MAX], runs[HUMAN_MAX];
     llmperf_escape(engine->licence, licence, sizeof licence);
     if (strlen(licence) > WIDE_LAST) /* records have the whole */
         memcpy(licence + WIDE_LAST - 3, "...", 4);
     snprintf(percent, sizeof percent, "%.1f %%", 100 * error);
-    const char *cells[] = {name, human_count(values[1], parts), human_count(rows, runs),
+    const char *cells[] = {l.name, human_count(l.value[0], parts), human_count(rows, runs),
                            error > 0 ? percent : "-", licence};
-    put_row(out, format, headings, cells, first);
-    return LLMPERF_OK;
+    put_cells(w, headings, cells);
 }

@@ -494,13 +494,13 @@ static void put_notes(page *p, const char *label, const llmperf_notes *notes, co
         page_paragraph(p, 2, "%s: %s", label, text);
 }
 
-llmperf_status page_prediction(FILE *out, bool markdown, const llmperf_prediction *r,
+llmperf_status page_prediction(FILE *out, const page_format *format, const llmperf_prediction *r,
                                const llmperf_text_style *style, llmperf_error *error)
 {
     page p;
     llmperf_notes left_out;
     style = style ? style : &PLAIN;
-    page_open(&p, out, markdown, style->color);
+    page_open(&p, out, format, style->color);
     predict_title(&p, r);
     predict_memory(&p, r);
     predict_times(&p, r);
@@ -575,7 +575,7 @@ static void phase_table(page *p, const llmperf_config *c, const phase_ops *phase
     page_end_table(p);
 }
 
-llmperf_status page_layers(FILE *out, bool markdown, const llmperf_config *c,
+llmperf_status page_layers(FILE *out, const page_format *format, const llmperf_config *c,
                            const phase_ops *phases, int phase_count,
                            const llmperf_text_style *style, llmperf_error *error)
 {
@@ -583,7 +583,7 @@ llmperf_status page_layers(FILE *out, bool markdown, const llmperf_config *c,
     const llmperf_workload *w = &c->workload;
     char a[HUMAN_MAX], b[HUMAN_MAX], d[HUMAN_MAX];
     style = style ? style : &PLAIN;
-    page_open(&p, out, markdown, style->color);
+    page_open(&p, out, format, style->color);
     page_title(&p, "%s, %s parameters%s%s", c->model->name,
                human_count((double)llmperf_model_params(c->model).total, a), c->hw ? ", on " : "",
                c->hw ? c->hw->name : "");
@@ -674,7 +674,7 @@ static void layer_text(const llmperf_layer *layer, char *buffer, size_t size)
 #undef ADD
 }
 
-llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
+llmperf_status page_model(FILE *out, const page_format *format, const llmperf_model *model,
                           const llmperf_text_style *style, llmperf_error *error)
 {
     static const char *const headings[] = {"", ""};
@@ -682,7 +682,7 @@ llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
     char a[HUMAN_MAX], b[HUMAN_MAX];
     llmperf_params params = llmperf_model_params(model);
     style = style ? style : &PLAIN;
-    page_open(&p, out, markdown, style->color);
+    page_open(&p, out, format, style->color);
     page_title(&p, "%s (%s)", model->name, model->architecture[0] ? model->architecture : "model");
     page_table(&p, 2, headings);
     fact(&p, "parameters", "%s (%lld)", human_count((double)params.total, a),
@@ -737,14 +737,14 @@ static void link_fact(page *p, const char *label, const llmperf_link *link)
          link->latency_assumed ? " (assumed)" : "");
 }
 
-llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,
+llmperf_status page_hw(FILE *out, const page_format *format, const llmperf_hw *hw,
                        const llmperf_text_style *style, llmperf_error *error)
 {
     static const char *const headings[] = {"", ""};
     page p;
     char a[HUMAN_MAX];
     style = style ? style : &PLAIN;
-    page_open(&p, out, markdown, style->color);
+    page_open(&p, out, format, style->color);
     page_title(&p, "%s (%s%s%s)", hw->name, hw->vendor, hw->vendor[0] ? " " : "",
                hw->architecture[0] ? hw->architecture : hw->kind);
     page_table(&p, 2, headings);

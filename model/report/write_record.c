@@ -11,7 +11,7 @@
 
 static void put_notes(sink *s, const char *key, const llmperf_notes *notes)
 {
-    if (s->csv) /* a row of numbers: prose goes to the other formats */
+    if (s->is_table) /* a row of numbers: prose goes to the other formats */
         return;
     sink_begin_array(s, key);
     for (int i = 0; i < notes->count; i++)
@@ -234,7 +234,7 @@ static void put_model(sink *s, const llmperf_model *model, const llmperf_config 
     sink_text(s, "kv_dtype", dtype_or_null(model->kv_dtype));
     sink_text(s, "quantisation", model->scheme[0] ? model->scheme : NULL);
     sink_text(s, "source", model->source[0] ? model->source : NULL);
-    if (!s->csv)
+    if (!s->is_table)
         put_layer_plan(s, model);
     sink_text(s, "not_counted", model->not_counted[0] ? model->not_counted : NULL);
     sink_end_object(s);
@@ -245,7 +245,7 @@ static void put_model(sink *s, const llmperf_model *model, const llmperf_config 
 static void put_link(sink *s, const char *key, const llmperf_link *link)
 {
     if (!link->kind[0]) {
-        if (!s->csv)
+        if (!s->is_table)
             sink_null(s, key);
         return;
     }
@@ -289,7 +289,7 @@ static void put_hw_fields(sink *s, const llmperf_hw *hw)
         if (hw->peak_flop_per_s[i] > 0)
             sink_number(s, llmperf_dtype_name((llmperf_dtype)i), hw->peak_flop_per_s[i]);
     sink_end_object(s);
-    if (!s->csv) {
+    if (!s->is_table) {
         sink_begin_object(s, "absent");
         for (int i = 1; i < LLMPERF_DTYPE_COUNT; i++)
             if (hw->absent[i][0])
@@ -408,12 +408,12 @@ static void put_total(sink *s, const llmperf_total *total, bool timed)
     sink_end_object(s);
 }
 
-llmperf_status record_layers(FILE *out, bool csv, const llmperf_config *c, const phase_ops *phases,
-                             int phase_count, llmperf_error *error)
+llmperf_status record_layers(FILE *out, const sink_format *format, const llmperf_config *c,
+                             const phase_ops *phases, int phase_count, llmperf_error *error)
 {
     sink s;
-    sink_open(&s, out, csv);
-    if (csv) {
+    sink_open(&s, out, format);
+    if (s.is_table) {
         for (int p = 0; p < phase_count; p++)
             for (int i = 0; i < phases[p].count; i++) {
                 sink_begin_row(&s);
@@ -491,7 +491,7 @@ static void put_crossing(sink *s, const char *key, const llmperf_crossing *cross
         sink_null(s, why);
         return;
     }
-    if (s->csv) { /* the same columns whether it exists or not */
+    if (s->is_table) { /* the same columns whether it exists or not */
         sink_begin_object(s, key);
         sink_null(s, "value");
         sink_null(s, "low");
@@ -653,16 +653,16 @@ static void put_prediction(sink *s, const llmperf_prediction *p)
     }
 }
 
-llmperf_status record_prediction(FILE *out, bool csv, const llmperf_prediction *prediction,
-                                 llmperf_error *error)
+llmperf_status record_prediction(FILE *out, const sink_format *format,
+                                 const llmperf_prediction *prediction, llmperf_error *error)
 {
     sink s;
     llmperf_notes left_out;
     llmperf_not_modelled(prediction->c, &left_out);
-    sink_open(&s, out, csv);
+    sink_open(&s, out, format);
     sink_begin_row(&s);
     sink_begin_object(&s, NULL);
-    if (!csv)
+    if (!s.is_table)
         put_head(&s);
     put_prediction(&s, prediction);
     put_notes(&s, "notes", &prediction->notes);
@@ -674,13 +674,14 @@ llmperf_status record_prediction(FILE *out, bool csv, const llmperf_prediction *
 
 /* ---- specs ------------------------------------------------------------------------------------------------------ */
 
-llmperf_status record_model(FILE *out, bool csv, const llmperf_model *model, llmperf_error *error)
+llmperf_status record_model(FILE *out, const sink_format *format, const llmperf_model *model,
+                            llmperf_error *error)
 {
     sink s;
-    sink_open(&s, out, csv);
+    sink_open(&s, out, format);
     sink_begin_row(&s);
     sink_begin_object(&s, NULL);
-    if (!csv)
+    if (!s.is_table)
         put_head(&s);
     put_model(&s, model, NULL);
     llmperf_notes notes = model->notes;
@@ -692,19 +693,20 @@ llmperf_status record_model(FILE *out, bool csv, const llmperf_model *model, llm
     return sink_close(&s, error);
 }
 
-llmperf_status record_hw(FILE *out, bool csv, const llmperf_hw *hw, llmperf_error *error)
+llmperf_status record_hw(FILE *out, const sink_format *format, const llmperf_hw *hw,
+                         llmperf_error *error)
 {
     sink s;
     llmperf_notes notes = hw->notes;
     for (int i = 0; i < hw->warnings.count; i++)
         llmperf_note(&notes, "%s", hw->warnings.text[i]);
-    sink_open(&s, out, csv);
+    sink_open(&s, out, format);
     sink_begin_row(&s);
     sink_begin_object(&s, NULL);
-    if (!csv)
+    if (!s.is_table)
         put_head(&s);
     put_hw_fields(&s, hw);
-    if (!csv)
+    if (!s.is_table)
         put_provenance(&s, hw);
     put_notes(&s, "notes", &notes);
     sink_end_object(&s);

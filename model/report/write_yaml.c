@@ -305,7 +305,7 @@ static void weights(FILE *out, const llmperf_model *model)
     format_map(out, "", formats);
 }
 
-void yaml_model(FILE *out, const llmperf_model *model)
+static void yaml_model(FILE *out, const llmperf_model *model)
 {
     text(out, "name", model->name);
     names(out, model->alias_count, model->aliases);
@@ -376,7 +376,7 @@ static void provenance(FILE *out, const llmperf_hw *hw, bool confidence)
         fputs("}\n", out);
 }
 
-void yaml_hw(FILE *out, const llmperf_hw *hw)
+static void yaml_hw(FILE *out, const llmperf_hw *hw)
 {
     char number[LLMPERF_DOUBLE_TEXT_MAX];
     text(out, "name", hw->name);
@@ -418,3 +418,5 @@ void yaml_hw(FILE *out, const llmperf_hw *hw)
     provenance(out, hw, true);
     notes(out, &hw->notes);
 }
+
+const spec_format yaml_spec = {.model = yaml_model, .hw = yaml_hw};

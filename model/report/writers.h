@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The writers that report.c chooses among; each format is one row of its table. */
+/* The results as pages and as fields, for report.c to choose among. */
 #ifndef LLMPERF_MODEL_WRITERS_H
 #define LLMPERF_MODEL_WRITERS_H
 
 #include <stdio.h>
 
+#include "formats.h"
 #include "llmperf/report.h"
 
 /* The operators of one phase, as `layers` shows them. */
@@ -17,21 +18,24 @@ typedef struct phase_ops {
     double steps;
 } phase_ops;
 
-llmperf_status record_prediction(FILE *out, bool csv, const llmperf_prediction *prediction,
-                                 llmperf_error *error);
-llmperf_status record_layers(FILE *out, bool csv, const llmperf_config *c, const phase_ops *phases,
-                             int phase_count, llmperf_error *error);
-llmperf_status record_model(FILE *out, bool csv, const llmperf_model *model, llmperf_error *error);
-llmperf_status record_hw(FILE *out, bool csv, const llmperf_hw *hw, llmperf_error *error);
+llmperf_status record_prediction(FILE *out, const sink_format *format,
+                                 const llmperf_prediction *prediction, llmperf_error *error);
+llmperf_status record_layers(FILE *out, const sink_format *format, const llmperf_config *c,
+                             const phase_ops *phases, int phase_count, llmperf_error *error);
+llmperf_status record_model(FILE *out, const sink_format *format, const llmperf_model *model,
+                            llmperf_error *error);
+llmperf_status record_hw(FILE *out, const sink_format *format, const llmperf_hw *hw,
+                         llmperf_error *error);
 
-llmperf_status page_prediction(FILE *out, bool markdown, const llmperf_prediction *prediction,
+llmperf_status page_prediction(FILE *out, const page_format *format,
+                               const llmperf_prediction *prediction,
                                const llmperf_text_style *style, llmperf_error *error);
-llmperf_status page_layers(FILE *out, bool markdown, const llmperf_config *c,
+llmperf_status page_layers(FILE *out, const page_format *format, const llmperf_config *c,
                            const phase_ops *phases, int phase_count,
                            const llmperf_text_style *style, llmperf_error *error);
-llmperf_status page_model(FILE *out, bool markdown, const llmperf_model *model,
+llmperf_status page_model(FILE *out, const page_format *format, const llmperf_model *model,
                           const llmperf_text_style *style, llmperf_error *error);
-llmperf_status page_hw(FILE *out, bool markdown, const llmperf_hw *hw,
+llmperf_status page_hw(FILE *out, const page_format *format, const llmperf_hw *hw,
                        const llmperf_text_style *style, llmperf_error *error);
 
 /* A double-quoted YAML scalar: any UTF-8 text reads back as it is. */
@@ -41,9 +45,5 @@ void yaml_put_text(FILE *out, const char *key, const char *value);
 void yaml_put_number(FILE *out, const char *key, double value);
 void yaml_put_count(FILE *out, const char *key, int64_t value);
 void yaml_number(FILE *out, double value); /* "max" when infinite */
-
-/* Files that read back as the same value. */
-void yaml_model(FILE *out, const llmperf_model *model);
-void yaml_hw(FILE *out, const llmperf_hw *hw);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "page.h"
+#include "formats.h"
 
 static char buffer[HUMAN_MAX];
 
@@ -121,7 +121,7 @@ static void begin(bool markdown, bool color)
     text = NULL;
     out = open_memstream(&text, &size);
     cr_assert(out != NULL);
-    page_open(&p, out, markdown, color);
+    page_open(&p, out, markdown ? &md_page : &text_page, color);
 }
 
 static const char *end(void)

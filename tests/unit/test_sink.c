@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "doc.h"
-#include "sink.h"
+#include "formats.h"
 
 static char *text;
 static size_t size;
@@ -20,7 +20,7 @@ static void begin(bool csv)
     text = NULL;
     out = open_memstream(&text, &size);
     cr_assert(out != NULL);
-    sink_open(&s, out, csv);
+    sink_open(&s, out, csv ? &csv_sink : &json_sink);
 }
 
 static const char *end(void)
@@ -170,7 +170,7 @@ Test(sink, csv_columns_are_the_paths)
 static const char *cell(const char *value)
 {
     begin(true);
-    csv_text(out, value);
+    csv_sink.cell(out, value);
     fclose(out);
     return text;
 }
