@@ -242,7 +242,7 @@ def _():
         expect((here / "x.SVG").read_text("utf-8").startswith("<svg"))
         run(["plot", "roofline", "gpt2", "l40s", "-o", here / "y.d", "--format", "svg"], code=0)
         result = run(["plot", "roofline", "gpt2", "l40s", "-o", here / "z.pdf"], code=2)
-        contains(result.err, "the suffix '.pdf'; .svg, .png")
+        contains(result.err, "the suffix '.pdf'; .txt, .json, .csv, .svg, .png, or")
         expect(not (here / "z.pdf").exists())
         run(["plot", "roofline", "gpt2", "l40s", "-o", here / "no" / "x.svg"], code=4)
         run(["plot", "roofline", "gpt2", "l40s", "-o", here / "y.txt", "--format", "csv"], code=0)
