@@ -17,6 +17,7 @@ extern "C" {
 #define LLMPERF_NOTES_MAX 16
 #define LLMPERF_ALIASES_MAX 24
 #define LLMPERF_LAYER_KINDS_MAX 64
+#define LLMPERF_LAYER_OWN_MAX 8
 
 /* Lines for a person: what was assumed, what is suspicious. */
 typedef struct llmperf_notes {
@@ -154,6 +155,8 @@ typedef struct llmperf_layer {
     llmperf_ssm ssm;
     llmperf_mlp mlp;
     llmperf_moe moe;
+    /* fields of kinds without a struct above; the file of the kind says which is what */
+    int64_t own[LLMPERF_LAYER_OWN_MAX];
     /* where this layer's weights differ from the model's */
     llmperf_weight_format weights[LLMPERF_WEIGHT_COUNT];
 } llmperf_layer;

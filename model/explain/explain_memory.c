@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Explains what takes memory, and what fits. */
 #include "explain.h"
+#include "layer_kind.h"
 
 #include <math.h>
 
@@ -49,23 +50,14 @@ static void explain_activation_bytes(explainer *e)
     const char *text = "0";
     for (int i = 0; i < model->layer_kind_count; i++) {
         const llmperf_layer *layer = &model->layers[i];
-        const llmperf_attention *a = &layer->attention;
-        const struct {
-            const char *text;
-            int64_t value;
-        } tensors[] = {
-            {"(n + 2 n_kv) d", (a->heads + 2 * a->kv_heads) * a->head_dim},
-            {"n (d_n + d_r)", layer->mla.heads * (layer->mla.nope_dim + layer->mla.rope_dim)},
-            {"2 n_s d_s", 2 * layer->ssm.heads * layer->ssm.head_dim},
-            {"2 f", 2 * layer->mlp.ffn},
-            {"2 (f_x K + f_s)", 2 * (layer->moe.ffn * layer->moe.active + layer->moe.shared_ffn)},
-        };
-        for (size_t k = 0; k < sizeof tensors / sizeof *tensors; k++)
-            if ((double)tensors[k].value > widest) {
-                widest = (double)tensors[k].value;
-                text = tensors[k].text;
-                e->scope.layer = layer;
-            }
+        for (int k = 0; k < LAYER_KIND_COUNT; k++) {
+            const layer_kind *kind = LAYER_KINDS[k];
+            if (!kind->widest || !kind_in(kind, layer) || kind->widest(layer) <= widest)
+                continue;
+            widest = kind->widest(layer);
+            text = kind->widest_formula;
+            e->scope.layer = layer;
+        }
     }
     explain_add_named_step(e, "widest", "widest tensor inside a layer, per token", text,
                            LLMPERF_UNIT_COUNT);

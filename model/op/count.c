@@ -36,7 +36,7 @@ void count_layer(const llmperf_model *model, const llmperf_layer *layer, int64_t
 {
     memset(ret_sum, 0, sizeof *ret_sum);
     for (int k = 0; k < LAYER_KIND_COUNT; k++)
-        if (LAYER_KINDS[k]->present(layer))
+        if (LAYER_KINDS[k]->count_weights && kind_in(LAYER_KINDS[k], layer))
             LAYER_KINDS[k]->count_weights(model, layer, tp, ret_sum);
     ret_sum->by_class[LLMPERF_WEIGHT_OTHER] +=
         layer->count * layer->norms * norm_weights(model, model->hidden);
@@ -48,7 +48,7 @@ llmperf_params llmperf_model_params(const llmperf_model *model)
         return (llmperf_params){0};
     weight_count sum;
     llmperf_params params = {0};
-    int64_t idle = 0; /* experts that a token does not pass */
+    int64_t idle = 0;
     count_outside(model, 1, &sum);
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
         params.by_class[i] = sum.by_class[i];
@@ -57,14 +57,9 @@ llmperf_params llmperf_model_params(const llmperf_model *model)
         count_layer(model, layer, 1, &sum);
         for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
             params.by_class[i] += sum.by_class[i];
-        const llmperf_moe *moe = &layer->moe;
-        if (moe->experts > 0) {
-            int64_t one = sum.by_class[LLMPERF_WEIGHT_EXPERTS] / moe->experts;
-            if (moe->expert_bias)
-                one += layer->count * ((moe->gated ? 2 : 1) * moe->ffn +
-                                       (moe->latent > 0 ? moe->latent : model->hidden));
-            idle += one * (moe->experts - moe->active);
-        }
+        for (int k = 0; k < LAYER_KIND_COUNT; k++)
+            if (LAYER_KINDS[k]->idle_weights && kind_in(LAYER_KINDS[k], layer))
+                idle += LAYER_KINDS[k]->idle_weights(model, layer);
     }
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++)
         params.total += params.by_class[i];
@@ -151,7 +146,7 @@ static double kv_values(const llmperf_model *model, int64_t tp, double tokens)
     for (int i = 0; i < model->layer_kind_count; i++) {
         const llmperf_layer *layer = &model->layers[i];
         for (int k = 0; k < LAYER_KIND_COUNT; k++)
-            if (LAYER_KINDS[k]->kv_values && LAYER_KINDS[k]->present(layer))
+            if (LAYER_KINDS[k]->kv_values && kind_in(LAYER_KINDS[k], layer))
                 values += (double)layer->count * LAYER_KINDS[k]->kv_values(layer, tp, tokens);
     }
     return values;
@@ -164,7 +159,7 @@ static double index_bytes(const llmperf_model *model, int64_t tp, double tokens)
     for (int i = 0; i < model->layer_kind_count; i++) {
         const llmperf_layer *layer = &model->layers[i];
         for (int k = 0; k < LAYER_KIND_COUNT; k++)
-            if (LAYER_KINDS[k]->index_values && LAYER_KINDS[k]->present(layer))
+            if (LAYER_KINDS[k]->index_values && kind_in(LAYER_KINDS[k], layer))
                 bytes += (double)layer->count * LAYER_KINDS[k]->index_values(layer, tp, tokens);
     }
     return bytes;
@@ -176,7 +171,7 @@ static double state_bytes(const llmperf_model *model, int64_t tp)
     for (int i = 0; i < model->layer_kind_count; i++) {
         const llmperf_layer *layer = &model->layers[i];
         for (int k = 0; k < LAYER_KIND_COUNT; k++)
-            if (LAYER_KINDS[k]->state_bytes && LAYER_KINDS[k]->present(layer))
+            if (LAYER_KINDS[k]->state_bytes && kind_in(LAYER_KINDS[k], layer))
                 bytes += (double)layer->count * LAYER_KINDS[k]->state_bytes(layer, tp);
     }
     return bytes;
@@ -217,7 +212,7 @@ double llmperf_kv_bytes_per_token_long(const llmperf_model *model, double bytes_
     for (int i = 0; i < model->layer_kind_count; i++) {
         const llmperf_layer *layer = &model->layers[i];
         for (int k = 0; k < LAYER_KIND_COUNT; k++)
-            if (LAYER_KINDS[k]->kv_values && LAYER_KINDS[k]->present(layer)) {
+            if (LAYER_KINDS[k]->kv_values && kind_in(LAYER_KINDS[k], layer)) {
                 double one = LAYER_KINDS[k]->kv_values(layer, 1, 1);
                 bool grows = LAYER_KINDS[k]->kv_values(layer, 1, far) >
                              LAYER_KINDS[k]->kv_values(layer, 1, far / 2);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Emission and counting of operators: what a layer kind is made of, and the helpers it uses. */
+/* Emission and counting of operators: the helpers that layer kinds use. */
 #ifndef LLMPERF_OP_EMIT_H
 #define LLMPERF_OP_EMIT_H
 
-#include "llmperf/predict.h"
+#include "layer_kind.h"
 
 /* Where a layer's operators go while a step is emitted. */
-typedef struct emitter {
+struct emitter {
     const llmperf_config *c;
     const llmperf_segment *segments;
     int segment_count;
@@ -15,37 +15,7 @@ typedef struct emitter {
     const llmperf_config_weights *weights; /* of the layer being emitted, or the model's own */
     llmperf_op *ops;
     int count;
-} emitter;
-
-typedef struct weight_count {
-    int64_t by_class[LLMPERF_WEIGHT_COUNT];
-} weight_count;
-
-/*
- * A part of a layer: attention, feed-forward. One row of layers.c, one file layer_X.c.
- *   emit:          its operators on one device, from its norm to the all-reduce behind it
- *   count_weights: adds its weights on one of `tp` devices (1 = the whole model)
- *   kv_values:     cached K and V values of one sequence of `tokens` tokens on one of tp devices,
- *                  one layer; NULL = none
- *   index_values:  cached 8-bit index keys likewise; NULL = none
- *   state_bytes:   constant state of one sequence on one of tp devices, one layer; NULL = none
- *   present:       does the layer have this part?
- */
-typedef struct layer_kind {
-    const char *name;
-    void (*emit)(emitter *e, const llmperf_layer *layer);
-    void (*count_weights)(const llmperf_model *model, const llmperf_layer *layer, int64_t tp,
-                          weight_count *sum);
-    double (*kv_values)(const llmperf_layer *layer, int64_t tp, double tokens);
-    double (*index_values)(const llmperf_layer *layer, int64_t tp, double tokens);
-    double (*state_bytes)(const llmperf_layer *layer, int64_t tp);
-    bool (*present)(const llmperf_layer *layer);
-    bool mixes; /* tokens with one another: attention and its kin; else feed-forward */
-} layer_kind;
-
-extern const layer_kind LAYER_ATTENTION, LAYER_MLA, LAYER_SSM, LAYER_MLP, LAYER_MOE;
-extern const layer_kind *const LAYER_KINDS[];
-extern const int LAYER_KIND_COUNT;
+};
 
 /* Emission helpers (emit.c). Each returns the new operator, zeroed but for what it says. */
 llmperf_op *emit_op(emitter *e, llmperf_op_id id, llmperf_op_kind kind, llmperf_op_group group,

@@ -4,6 +4,8 @@
  * chunks, an output gate, a shared cache. docs/model.md, "Attention", derives every formula.
  */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "emit.h"
 
@@ -280,17 +282,77 @@ static double attention_kv_values(const llmperf_layer *layer, int64_t tp, double
            (double)(a->head_dim + a->value_dim);
 }
 
-static bool attention_present(const llmperf_layer *layer)
+static double attention_widest(const llmperf_layer *layer)
 {
-    return layer->attention.heads > 0;
+    const llmperf_attention *a = &layer->attention;
+    return (double)((a->heads + 2 * a->kv_heads) * a->head_dim);
 }
+
+/* KV heads are replicated once there are more devices than heads. */
+static bool attention_splits(const llmperf_layer *layer, int64_t tp)
+{
+    const llmperf_attention *a = &layer->attention;
+    return a->heads % tp == 0 && (a->kv_heads % tp == 0 || tp % a->kv_heads == 0);
+}
+
+static llmperf_status attention_check(const char *model, const llmperf_layer *layer, int number,
+                                      llmperf_error *error)
+{
+    const llmperf_attention *a = &layer->attention;
+    (void)number;
+    if (a->heads % a->kv_heads == 0)
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_SPEC,
+                        "model '%s': %lld KV heads do not divide %lld attention heads; a "
+                        "divisor is allowed",
+                        model, (long long)a->kv_heads, (long long)a->heads);
+}
+
+/* "32 heads, 8 KV heads of 128, window 4096" */
+static void attention_describe(const llmperf_layer *layer, char *buffer, size_t size)
+{
+    const llmperf_attention *a = &layer->attention;
+    char limit[64] = "";
+    if (a->window > 0)
+        snprintf(limit, sizeof limit, ", window %lld", (long long)a->window);
+    size_t used = strlen(limit);
+    if (a->chunk > 0)
+        snprintf(limit + used, sizeof limit - used, ", chunks of %lld", (long long)a->chunk);
+    snprintf(buffer, size, "%lld heads, %lld KV heads of %lld%s%s", (long long)a->heads,
+             (long long)a->kv_heads, (long long)a->head_dim, limit,
+             a->shares_kv ? ", shares an earlier cache" : "");
+}
+
+static const char *const QK_NORM_WORDS[] = {"none", "head", "full", "per_head", NULL};
+
+static const layer_field ATTENTION_FIELDS[] = {
+    {COUNT_FIELD(attention, heads, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(attention, kv_heads, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(attention, head_dim, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(attention, value_dim, 1, LAYER_MOST_HEADS), .like = "head_dim"},
+    {COUNT_FIELD(attention, window, 1, LAYER_MOST_TOKENS), .null_for_none = true},
+    {COUNT_FIELD(attention, chunk, 1, LAYER_MOST_TOKENS), .null_for_none = true},
+    {FLAG_FIELD(attention, qkv_bias)},
+    {FLAG_FIELD(attention, out_bias)},
+    {FLAG_FIELD(attention, rope), .absent = true},
+    {FLAG_FIELD(attention, gate)},
+    {FLAG_FIELD(attention, sinks)},
+    {FLAG_FIELD(attention, shares_kv)},
+    {WORD_FIELD(attention, qk_norm, QK_NORM_WORDS)},
+    {0},
+};
 
 const layer_kind LAYER_ATTENTION = {
     .name = "attention",
+    .fields = ATTENTION_FIELDS,
+    .mixes = true,
     .emit = emit_attention,
     .count_weights = count_attention,
     .kv_values = attention_kv_values,
     .index_values = index_values,
-    .present = attention_present,
-    .mixes = true,
+    .widest = attention_widest,
+    .widest_formula = "(n + 2 n_kv) d",
+    .splits = attention_splits,
+    .check = attention_check,
+    .describe = attention_describe,
 };

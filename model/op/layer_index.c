@@ -3,6 +3,8 @@
  * The indexer of sparse attention: scores every cached token with small 8-bit keys, so that
  * attention itself reads only the top_k best. docs/architectures.md, "Sparse attention with an indexer".
  */
+#include <stdio.h>
+
 #include "emit.h"
 
 double index_limit(const llmperf_layer *layer)
@@ -54,3 +56,37 @@ double index_values(const llmperf_layer *layer, int64_t tp, double tokens)
     (void)tp;
     return layer->index.shared || layer->index.top_k == 0 ? 0 : tokens * (double)layer->index.dim;
 }
+
+static llmperf_status index_check(const char *model, const llmperf_layer *layer, int number,
+                                  llmperf_error *error)
+{
+    const llmperf_index *ix = &layer->index;
+    if (ix->shared || (ix->heads > 0 && ix->dim > 0))
+        return LLMPERF_OK;
+    return llmperf_fail(error, LLMPERF_E_SPEC,
+                        "model '%s': the indexer of layer shape %d needs heads and dim, or "
+                        "shared: true",
+                        model, number);
+}
+
+static void index_describe(const llmperf_layer *layer, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "top %lld", (long long)layer->index.top_k);
+}
+
+static const layer_field INDEX_FIELDS[] = {
+    {COUNT_FIELD(index, top_k, 1, LAYER_MOST_TOKENS), .required = true},
+    {COUNT_FIELD(index, heads, 0, LAYER_MOST_HEADS)},
+    {COUNT_FIELD(index, dim, 0, LAYER_MOST_HEADS)},
+    {FLAG_FIELD(index, shared)},
+    {0},
+};
+
+/* Attention and MLA emit and count it. */
+const layer_kind LAYER_INDEX = {
+    .name = "index",
+    .fields = INDEX_FIELDS,
+    .mixes = true,
+    .check = index_check,
+    .describe = index_describe,
+};

@@ -5,6 +5,7 @@
  * prefill expands K and V of every attended token. docs/architectures.md, "Multi-head latent attention".
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "emit.h"
 
@@ -139,17 +140,46 @@ static double mla_kv_values(const llmperf_layer *layer, int64_t tp, double token
     return tokens * latent(&layer->mla);
 }
 
-static bool mla_present(const llmperf_layer *layer)
+static double mla_widest(const llmperf_layer *layer)
 {
-    return layer->mla.heads > 0;
+    const llmperf_mla *m = &layer->mla;
+    return (double)(m->heads * (m->nope_dim + m->rope_dim));
 }
+
+static bool mla_splits(const llmperf_layer *layer, int64_t tp)
+{
+    return layer->mla.heads % tp == 0;
+}
+
+static void mla_describe(const llmperf_layer *layer, char *buffer, size_t size)
+{
+    const llmperf_mla *m = &layer->mla;
+    snprintf(buffer, size, "MLA, %lld heads, latent %lld + %lld", (long long)m->heads,
+             (long long)m->kv_rank, (long long)m->rope_dim);
+}
+
+static const layer_field MLA_FIELDS[] = {
+    {COUNT_FIELD(mla, heads, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(mla, q_rank, 0, LAYER_MOST_WIDTH)},
+    {COUNT_FIELD(mla, kv_rank, 1, LAYER_MOST_WIDTH), .required = true},
+    {COUNT_FIELD(mla, nope_dim, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(mla, rope_dim, 0, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(mla, value_dim, 1, LAYER_MOST_HEADS), .required = true},
+    {FLAG_FIELD(mla, gate)},
+    {0},
+};
 
 const layer_kind LAYER_MLA = {
     .name = "mla",
+    .fields = MLA_FIELDS,
+    .not_with = "attention",
+    .mixes = true,
     .emit = emit_mla,
     .count_weights = count_mla,
     .kv_values = mla_kv_values,
     .index_values = index_values,
-    .present = mla_present,
-    .mixes = true,
+    .widest = mla_widest,
+    .widest_formula = "n (d_n + d_r)",
+    .splits = mla_splits,
+    .describe = mla_describe,
 };

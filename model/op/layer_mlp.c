@@ -2,6 +2,8 @@
 /*
  * Feed-forward network of one layer: gated (gate and up in one GEMM, SwiGLU and kin) or plain.
  */
+#include <stdio.h>
+
 #include "emit.h"
 
 static void emit_mlp(emitter *e, const llmperf_layer *layer)
@@ -32,14 +34,31 @@ static void count_mlp(const llmperf_model *model, const llmperf_layer *layer, in
         layer->count * ((m->up_bias ? up : 0) + (m->down_bias ? model->hidden : 0));
 }
 
-static bool mlp_present(const llmperf_layer *layer)
+static double mlp_widest(const llmperf_layer *layer)
 {
-    return layer->mlp.ffn > 0;
+    return 2 * (double)layer->mlp.ffn;
 }
+
+static void mlp_describe(const llmperf_layer *layer, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s FFN %lld", layer->mlp.gated ? "gated" : "plain",
+             (long long)layer->mlp.ffn);
+}
+
+static const layer_field MLP_FIELDS[] = {
+    {COUNT_FIELD(mlp, ffn, 1, LAYER_MOST_FFN), .required = true},
+    {FLAG_FIELD(mlp, gated), .absent = true},
+    {FLAG_FIELD(mlp, up_bias)},
+    {FLAG_FIELD(mlp, down_bias)},
+    {0},
+};
 
 const layer_kind LAYER_MLP = {
     .name = "mlp",
+    .fields = MLP_FIELDS,
     .emit = emit_mlp,
     .count_weights = count_mlp,
-    .present = mlp_present,
+    .widest = mlp_widest,
+    .widest_formula = "2 f",
+    .describe = mlp_describe,
 };

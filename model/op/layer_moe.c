@@ -4,6 +4,7 @@
  * docs/architectures.md, "Mixtures of experts".
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "emit.h"
 
@@ -113,14 +114,62 @@ static void count_moe(const llmperf_model *model, const llmperf_layer *layer, in
     sum->by_class[LLMPERF_WEIGHT_OTHER] += layer->count * other;
 }
 
-static bool moe_present(const llmperf_layer *layer)
+/* Experts that a token does not pass, with their biases. */
+static int64_t moe_idle(const llmperf_model *model, const llmperf_layer *layer)
 {
-    return layer->moe.experts > 0;
+    const llmperf_moe *m = &layer->moe;
+    int64_t width = m->latent > 0 ? m->latent : model->hidden, up = m->gated ? 2 : 1;
+    int64_t one = width * m->ffn * (up + 1);
+    if (m->expert_bias)
+        one += up * m->ffn + width;
+    return layer->count * one * (m->experts - m->active);
 }
+
+/* Each token's rows of its active experts stand side by side. */
+static double moe_widest(const llmperf_layer *layer)
+{
+    const llmperf_moe *m = &layer->moe;
+    return 2 * (double)(m->ffn * m->active + m->shared_ffn);
+}
+
+static llmperf_status moe_check(const char *model, const llmperf_layer *layer, int number,
+                                llmperf_error *error)
+{
+    return layer->moe.active > layer->moe.experts ? layer_out_of_range(model, number, error)
+                                                  : LLMPERF_OK;
+}
+
+static void moe_describe(const llmperf_layer *layer, char *buffer, size_t size)
+{
+    const llmperf_moe *m = &layer->moe;
+    char shared[48] = "";
+    if (m->shared_ffn > 0)
+        snprintf(shared, sizeof shared, ", shared %lld", (long long)m->shared_ffn);
+    snprintf(buffer, size, "%lld of %lld experts of %lld%s", (long long)m->active,
+             (long long)m->experts, (long long)m->ffn, shared);
+}
+
+static const layer_field MOE_FIELDS[] = {
+    {COUNT_FIELD(moe, experts, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(moe, active, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(moe, ffn, 1, LAYER_MOST_FFN), .required = true},
+    {COUNT_FIELD(moe, shared_ffn, 0, LAYER_MOST_FFN)},
+    {COUNT_FIELD(moe, latent, 0, LAYER_MOST_WIDTH)},
+    {FLAG_FIELD(moe, gated), .absent = true},
+    {FLAG_FIELD(moe, expert_bias), .file_only = true},
+    {FLAG_FIELD(moe, router_bias), .file_only = true},
+    {FLAG_FIELD(moe, shared_gate), .file_only = true},
+    {0},
+};
 
 const layer_kind LAYER_MOE = {
     .name = "moe",
+    .fields = MOE_FIELDS,
     .emit = emit_moe,
     .count_weights = count_moe,
-    .present = moe_present,
+    .idle_weights = moe_idle,
+    .widest = moe_widest,
+    .widest_formula = "2 (f_x K + f_s)",
+    .check = moe_check,
+    .describe = moe_describe,
 };

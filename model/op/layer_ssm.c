@@ -4,6 +4,8 @@
  * lightning attention. A constant state per sequence, read and written once a step.
  * docs/architectures.md, "State-space and linear attention".
  */
+#include <stdio.h>
+
 #include "emit.h"
 
 enum { STATE_BYTES = 4, CONV_BYTES = 2 }; /* states are kept in fp32, convolution tails in 16 bit */
@@ -164,16 +166,60 @@ static double ssm_state_bytes(const llmperf_layer *layer, int64_t tp)
     return (double)w.state * STATE_BYTES + conv_tail(&layer->ssm, &w) * CONV_BYTES;
 }
 
-static bool ssm_present(const llmperf_layer *layer)
+static double ssm_widest(const llmperf_layer *layer)
 {
-    return layer->ssm.kind != LLMPERF_SSM_NONE;
+    return (double)(2 * layer->ssm.heads * layer->ssm.head_dim);
 }
+
+/* Mamba's inner width is one head to split; the others split by heads. */
+static bool ssm_splits(const llmperf_layer *layer, int64_t tp)
+{
+    const llmperf_ssm *s = &layer->ssm;
+    int64_t split = s->kind == LLMPERF_SSM_MAMBA ? s->head_dim : s->heads;
+    return split % tp == 0 && (s->groups % tp == 0 || tp % s->groups == 0);
+}
+
+static llmperf_status ssm_check(const char *model, const llmperf_layer *layer, int number,
+                                llmperf_error *error)
+{
+    bool needs_rank = layer->ssm.kind == LLMPERF_SSM_MAMBA;
+    return needs_rank && layer->ssm.dt_rank < 1 ? layer_out_of_range(model, number, error)
+                                                : LLMPERF_OK;
+}
+
+static const char *const SSM_WORDS[] = {"none", "mamba", "mamba2", "delta", "kda", "linear", NULL};
+
+static void ssm_describe(const llmperf_layer *layer, char *buffer, size_t size)
+{
+    const llmperf_ssm *s = &layer->ssm;
+    snprintf(buffer, size, "%s, %lld x %lld, state %lld", SSM_WORDS[s->kind], (long long)s->heads,
+             (long long)s->head_dim, (long long)s->state);
+}
+
+static const layer_field SSM_FIELDS[] = {
+    {WORD_FIELD(ssm, kind, SSM_WORDS), .required = true},
+    {COUNT_FIELD(ssm, heads, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(ssm, head_dim, 1, LAYER_MOST_WIDTH), .required = true},
+    {COUNT_FIELD(ssm, state, 1, LAYER_MOST_HEADS), .required = true},
+    {COUNT_FIELD(ssm, groups, 1, LAYER_MOST_HEADS), .absent = 1, .always = true},
+    {COUNT_FIELD(ssm, conv, 0, 64)},
+    {COUNT_FIELD(ssm, dt_rank, 0, LAYER_MOST_HEADS)},
+    {FLAG_FIELD(ssm, conv_bias), .file_only = true},
+    {FLAG_FIELD(ssm, proj_bias), .file_only = true},
+    {FLAG_FIELD(ssm, bc_norm), .file_only = true},
+    {0},
+};
 
 const layer_kind LAYER_SSM = {
     .name = "ssm",
+    .fields = SSM_FIELDS,
+    .mixes = true,
     .emit = emit_ssm,
     .count_weights = count_ssm,
     .state_bytes = ssm_state_bytes,
-    .present = ssm_present,
-    .mixes = true,
+    .widest = ssm_widest,
+    .widest_formula = "2 n_s d_s",
+    .splits = ssm_splits,
+    .check = ssm_check,
+    .describe = ssm_describe,
 };

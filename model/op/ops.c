@@ -34,7 +34,7 @@ static bool emit_parts(emitter *e, const llmperf_layer *layer, bool mixing, bool
     bool any = false;
     for (int k = 0; k < LAYER_KIND_COUNT; k++) {
         const layer_kind *kind = LAYER_KINDS[k];
-        if (kind->mixes != mixing || !kind->present(layer))
+        if (!kind->emit || kind->mixes != mixing || !kind_in(kind, layer))
             continue;
         any = true;
         if (really)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "layer_kind.h"
 #include "llmperf/predict.h"
 #include "page.h"
 #include "read.h"
@@ -636,42 +637,21 @@ static void fact(page *p, const char *label, const char *format, ...)
 /* "32 heads, 8 KV heads of 128, window 4096; gated FFN 14336" */
 static void layer_text(const llmperf_layer *layer, char *buffer, size_t size)
 {
-    const llmperf_attention *at = &layer->attention;
-    const llmperf_mla *m = &layer->mla;
-    const llmperf_moe *e = &layer->moe;
+    char words[PAGE_CELL_MAX];
     size_t used = 0;
     buffer[0] = '\0';
-#define ADD(...)                                                                                   \
-    (used < size ? (used += (size_t)snprintf(buffer + used, size - used, __VA_ARGS__)) : 0)
-    if (at->heads > 0)
-        ADD("%lld heads, %lld KV heads of %lld", (long long)at->heads, (long long)at->kv_heads,
-            (long long)at->head_dim);
-    if (at->window > 0)
-        ADD(", window %lld", (long long)at->window);
-    if (at->chunk > 0)
-        ADD(", chunks of %lld", (long long)at->chunk);
-    if (at->shares_kv)
-        ADD(", shares an earlier cache");
-    if (m->heads > 0)
-        ADD("MLA, %lld heads, latent %lld + %lld", (long long)m->heads, (long long)m->kv_rank,
-            (long long)m->rope_dim);
-    if (layer->index.top_k > 0)
-        ADD(", top %lld", (long long)layer->index.top_k);
-    if (layer->ssm.kind != LLMPERF_SSM_NONE)
-        ADD("%s, %lld x %lld, state %lld", spec_ssm_word((int)layer->ssm.kind),
-            (long long)layer->ssm.heads, (long long)layer->ssm.head_dim,
-            (long long)layer->ssm.state);
-    const char *between = used > 0 ? "; " : "";
-    if (layer->mlp.ffn > 0)
-        ADD("%s%s FFN %lld", between, layer->mlp.gated ? "gated" : "plain",
-            (long long)layer->mlp.ffn);
-    if (e->experts > 0) {
-        ADD("%s%lld of %lld experts of %lld", used > 0 ? "; " : "", (long long)e->active,
-            (long long)e->experts, (long long)e->ffn);
-        if (e->shared_ffn > 0)
-            ADD(", shared %lld", (long long)e->shared_ffn);
+    for (int k = 0; k < LAYER_KIND_COUNT; k++) {
+        const layer_kind *kind = LAYER_KINDS[k];
+        if (!kind_in(kind, layer) || used >= size)
+            continue;
+        kind_describe(kind, layer, words, sizeof words);
+        /* what no operator of its own stands for belongs to the part before */
+        used += (size_t)snprintf(buffer + used, size - used, "%s%s",
+                                 used == 0    ? ""
+                                 : kind->emit ? "; "
+                                              : ", ",
+                                 words);
     }
-#undef ADD
 }
 
 llmperf_status page_model(FILE *out, const page_format *format, const llmperf_model *model,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layer_kind.h"
 #include "llmperf/predict.h"
 #include "sink.h"
 #include "read.h"
@@ -40,78 +41,25 @@ static const char *dtype_or_null(int dtype)
 
 /* ---- model ------------------------------------------------------------------------------------------ */
 
-static void put_window(sink *s, const char *key, int64_t tokens)
+static void put_field(sink *s, const layer_field *f, const llmperf_layer *layer)
 {
-    if (tokens > 0)
-        sink_integer(s, key, tokens);
+    int64_t value = field_value(f, layer);
+    if (f->type == FIELD_WORD)
+        sink_text(s, f->key, field_word(f, layer));
+    else if (f->type == FIELD_FLAG)
+        sink_bool(s, f->key, value != 0);
+    else if (f->null_for_none && value == 0)
+        sink_null(s, f->key);
     else
-        sink_null(s, key);
+        sink_integer(s, f->key, value);
 }
 
-static void put_attention(sink *s, const llmperf_attention *a)
+static void put_kind(sink *s, const layer_kind *kind, const llmperf_layer *layer)
 {
-    sink_begin_object(s, "attention");
-    sink_integer(s, "heads", a->heads);
-    sink_integer(s, "kv_heads", a->kv_heads);
-    sink_integer(s, "head_dim", a->head_dim);
-    sink_integer(s, "value_dim", a->value_dim);
-    put_window(s, "window", a->window);
-    put_window(s, "chunk", a->chunk);
-    sink_bool(s, "qkv_bias", a->qkv_bias);
-    sink_bool(s, "out_bias", a->out_bias);
-    sink_bool(s, "rope", a->rope);
-    sink_bool(s, "gate", a->gate);
-    sink_bool(s, "sinks", a->sinks);
-    sink_bool(s, "shares_kv", a->shares_kv);
-    sink_text(s, "qk_norm", spec_qk_norm_word(a->qk_norm));
-    sink_end_object(s);
-}
-
-static void put_mla(sink *s, const llmperf_mla *m)
-{
-    sink_begin_object(s, "mla");
-    sink_integer(s, "heads", m->heads);
-    sink_integer(s, "q_rank", m->q_rank);
-    sink_integer(s, "kv_rank", m->kv_rank);
-    sink_integer(s, "nope_dim", m->nope_dim);
-    sink_integer(s, "rope_dim", m->rope_dim);
-    sink_integer(s, "value_dim", m->value_dim);
-    sink_bool(s, "gate", m->gate);
-    sink_end_object(s);
-}
-
-static void put_index(sink *s, const llmperf_index *ix)
-{
-    sink_begin_object(s, "index");
-    sink_integer(s, "top_k", ix->top_k);
-    sink_integer(s, "heads", ix->heads);
-    sink_integer(s, "dim", ix->dim);
-    sink_bool(s, "shared", ix->shared);
-    sink_end_object(s);
-}
-
-static void put_ssm(sink *s, const llmperf_ssm *m)
-{
-    sink_begin_object(s, "ssm");
-    sink_text(s, "kind", spec_ssm_word((int)m->kind));
-    sink_integer(s, "heads", m->heads);
-    sink_integer(s, "head_dim", m->head_dim);
-    sink_integer(s, "state", m->state);
-    sink_integer(s, "groups", m->groups);
-    sink_integer(s, "conv", m->conv);
-    sink_integer(s, "dt_rank", m->dt_rank);
-    sink_end_object(s);
-}
-
-static void put_moe(sink *s, const llmperf_moe *m)
-{
-    sink_begin_object(s, "moe");
-    sink_integer(s, "experts", m->experts);
-    sink_integer(s, "active", m->active);
-    sink_integer(s, "ffn", m->ffn);
-    sink_integer(s, "shared_ffn", m->shared_ffn);
-    sink_integer(s, "latent", m->latent);
-    sink_bool(s, "gated", m->gated);
+    sink_begin_object(s, kind->name);
+    for (const layer_field *f = kind->fields; f->key; f++)
+        if (!f->file_only)
+            put_field(s, f, layer);
     sink_end_object(s);
 }
 
@@ -124,24 +72,9 @@ static void put_layer_plan(sink *s, const llmperf_model *model)
         sink_integer(s, "count", layer->count);
         sink_integer(s, "norms", layer->norms);
         sink_bool(s, "parallel", layer->parallel);
-        if (layer->attention.heads > 0)
-            put_attention(s, &layer->attention);
-        if (layer->mla.heads > 0)
-            put_mla(s, &layer->mla);
-        if (layer->index.top_k > 0)
-            put_index(s, &layer->index);
-        if (layer->ssm.kind != LLMPERF_SSM_NONE)
-            put_ssm(s, &layer->ssm);
-        if (layer->mlp.ffn > 0) {
-            sink_begin_object(s, "mlp");
-            sink_integer(s, "ffn", layer->mlp.ffn);
-            sink_bool(s, "gated", layer->mlp.gated);
-            sink_bool(s, "up_bias", layer->mlp.up_bias);
-            sink_bool(s, "down_bias", layer->mlp.down_bias);
-            sink_end_object(s);
-        }
-        if (layer->moe.experts > 0)
-            put_moe(s, &layer->moe);
+        for (int k = 0; k < LAYER_KIND_COUNT; k++)
+            if (kind_in(LAYER_KINDS[k], layer))
+                put_kind(s, LAYER_KINDS[k], layer);
         sink_begin_object(s, "weights");
         for (int k = 0; k < LLMPERF_WEIGHT_COUNT; k++)
             if (layer->weights[k].dtype) {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "layer_kind.h"
 #include "llmperf/predict.h"
 #include "read.h"
 #include "writers.h"
@@ -127,122 +128,31 @@ static void notes(FILE *out, const llmperf_notes *list)
     }
 }
 
-/* One entry of a flow map, with the comma before all but the first. */
-static void item(FILE *out, bool *first, const char *key, int64_t value)
+static void kind_field(FILE *out, const layer_field *f, const llmperf_layer *layer)
 {
-    fprintf(out, "%s%s: %" PRId64, *first ? "" : ", ", key, value);
-    *first = false;
+    int64_t value = field_value(f, layer);
+    if (f->type == FIELD_WORD)
+        fprintf(out, "%s: %s", f->key, field_word(f, layer));
+    else if (f->type == FIELD_FLAG)
+        fprintf(out, "%s: %s", f->key, value ? "true" : "false");
+    else
+        fprintf(out, "%s: %" PRId64, f->key, value);
 }
 
-static void item_if(FILE *out, bool *first, const char *key, int64_t value)
-{
-    if (value != 0)
-        item(out, first, key, value);
-}
-
-static void item_word(FILE *out, bool *first, const char *key, const char *word)
-{
-    fprintf(out, "%s%s: %s", *first ? "" : ", ", key, word);
-    *first = false;
-}
-
-static void item_true(FILE *out, bool *first, const char *key, bool value)
-{
-    if (value)
-        item_word(out, first, key, "true");
-}
-
-static void attention_map(FILE *out, const llmperf_attention *a)
+/* mlp: {ffn: 14336, gated: false}: what the file would mean without the key is left out. */
+static void kind_map(FILE *out, const layer_kind *kind, const llmperf_layer *layer)
 {
     bool first = true;
-    fputs("    attention: {", out);
-    item(out, &first, "heads", a->heads);
-    item(out, &first, "kv_heads", a->kv_heads);
-    item(out, &first, "head_dim", a->head_dim);
-    if (a->value_dim != a->head_dim)
-        item(out, &first, "value_dim", a->value_dim);
-    item_if(out, &first, "window", a->window);
-    item_if(out, &first, "chunk", a->chunk);
-    item_true(out, &first, "qkv_bias", a->qkv_bias);
-    item_true(out, &first, "out_bias", a->out_bias);
-    if (!a->rope)
-        item_word(out, &first, "rope", "false");
-    item_true(out, &first, "gate", a->gate);
-    item_true(out, &first, "sinks", a->sinks);
-    item_true(out, &first, "shares_kv", a->shares_kv);
-    if (a->qk_norm)
-        item_word(out, &first, "qk_norm", spec_qk_norm_word(a->qk_norm));
-    fputs("}\n", out);
-}
-
-static void mla_map(FILE *out, const llmperf_mla *m)
-{
-    bool first = true;
-    fputs("    mla: {", out);
-    item(out, &first, "heads", m->heads);
-    item_if(out, &first, "q_rank", m->q_rank);
-    item(out, &first, "kv_rank", m->kv_rank);
-    item(out, &first, "nope_dim", m->nope_dim);
-    item(out, &first, "rope_dim", m->rope_dim);
-    item(out, &first, "value_dim", m->value_dim);
-    item_true(out, &first, "gate", m->gate);
-    fputs("}\n", out);
-}
-
-static void index_map(FILE *out, const llmperf_index *ix)
-{
-    bool first = true;
-    fputs("    index: {", out);
-    item(out, &first, "top_k", ix->top_k);
-    item_if(out, &first, "heads", ix->heads);
-    item_if(out, &first, "dim", ix->dim);
-    item_true(out, &first, "shared", ix->shared);
-    fputs("}\n", out);
-}
-
-static void ssm_map(FILE *out, const llmperf_ssm *s)
-{
-    bool first = true;
-    fputs("    ssm: {", out);
-    item_word(out, &first, "kind", spec_ssm_word((int)s->kind));
-    item(out, &first, "heads", s->heads);
-    item(out, &first, "head_dim", s->head_dim);
-    item(out, &first, "state", s->state);
-    item(out, &first, "groups", s->groups);
-    item_if(out, &first, "conv", s->conv);
-    item_if(out, &first, "dt_rank", s->dt_rank);
-    item_true(out, &first, "conv_bias", s->conv_bias);
-    item_true(out, &first, "proj_bias", s->proj_bias);
-    item_true(out, &first, "bc_norm", s->bc_norm);
-    fputs("}\n", out);
-}
-
-static void mlp_map(FILE *out, const llmperf_mlp *m)
-{
-    bool first = true;
-    fputs("    mlp: {", out);
-    item(out, &first, "ffn", m->ffn);
-    if (!m->gated)
-        item_word(out, &first, "gated", "false");
-    item_true(out, &first, "up_bias", m->up_bias);
-    item_true(out, &first, "down_bias", m->down_bias);
-    fputs("}\n", out);
-}
-
-static void moe_map(FILE *out, const llmperf_moe *m)
-{
-    bool first = true;
-    fputs("    moe: {", out);
-    item(out, &first, "experts", m->experts);
-    item(out, &first, "active", m->active);
-    item(out, &first, "ffn", m->ffn);
-    item_if(out, &first, "shared_ffn", m->shared_ffn);
-    item_if(out, &first, "latent", m->latent);
-    if (!m->gated)
-        item_word(out, &first, "gated", "false");
-    item_true(out, &first, "expert_bias", m->expert_bias);
-    item_true(out, &first, "router_bias", m->router_bias);
-    item_true(out, &first, "shared_gate", m->shared_gate);
+    fprintf(out, "    %s: {", kind->name);
+    for (const layer_field *f = kind->fields; f->key; f++) {
+        bool said =
+            f->required || f->always || field_value(f, layer) != field_absent(kind, f, layer);
+        if (!said)
+            continue;
+        fputs(first ? "" : ", ", out);
+        first = false;
+        kind_field(out, f, layer);
+    }
     fputs("}\n", out);
 }
 
@@ -278,18 +188,9 @@ static void layer_shape(FILE *out, const llmperf_layer *layer)
         fprintf(out, "    norms: %" PRId64 "\n", layer->norms);
     if (layer->parallel)
         fputs("    parallel: true\n", out);
-    if (layer->attention.heads > 0)
-        attention_map(out, &layer->attention);
-    if (layer->mla.heads > 0)
-        mla_map(out, &layer->mla);
-    if (layer->index.top_k > 0)
-        index_map(out, &layer->index);
-    if (layer->ssm.kind != LLMPERF_SSM_NONE)
-        ssm_map(out, &layer->ssm);
-    if (layer->mlp.ffn > 0)
-        mlp_map(out, &layer->mlp);
-    if (layer->moe.experts > 0)
-        moe_map(out, &layer->moe);
+    for (int k = 0; k < LAYER_KIND_COUNT; k++)
+        if (kind_in(LAYER_KINDS[k], layer))
+            kind_map(out, LAYER_KINDS[k], layer);
     format_map(out, "    ", layer->weights);
 }
 

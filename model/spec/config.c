@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "entry.h"
+#include "layer_kind.h"
 
 /* Bounds that keep every count exact in a double and every product inside int64_t. */
 static const int64_t MOST_SEQUENCES = (int64_t)1 << 24;
@@ -127,22 +128,13 @@ static bool check_workload(const llmperf_workload *w, const llmperf_workload *as
 
 bool tp_is_legal(const llmperf_model *model, int64_t tp)
 {
-    for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_layer *layer = &model->layers[i];
-        const llmperf_attention *a = &layer->attention;
-        if (a->heads > 0 &&
-            (a->heads % tp != 0 || (a->kv_heads % tp != 0 && tp % a->kv_heads != 0)))
-            return false;
-        if (layer->mla.heads % tp != 0)
-            return false;
-        /* Mamba's inner width is one head to split; the others split by heads */
-        int64_t split =
-            layer->ssm.kind == LLMPERF_SSM_MAMBA ? layer->ssm.head_dim : layer->ssm.heads;
-        if (split % tp != 0)
-            return false;
-        if (layer->ssm.groups > 0 && layer->ssm.groups % tp != 0 && tp % layer->ssm.groups != 0)
-            return false;
-    }
+    for (int i = 0; i < model->layer_kind_count; i++)
+        for (int k = 0; k < LAYER_KIND_COUNT; k++) {
+            const layer_kind *kind = LAYER_KINDS[k];
+            if (kind->splits && kind_in(kind, &model->layers[i]) &&
+                !kind->splits(&model->layers[i], tp))
+                return false;
+        }
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hf.h"
+#include "layer_kind.h"
 
 /* ---- experts --------------------------------------------------------------------------------- */
 
@@ -143,8 +144,7 @@ static void read_window(hf_reader *r)
 static void add_layer(hf_reader *r, llmperf_layer *layer)
 {
     llmperf_model *m = r->model;
-    if (layer->attention.heads == 0 && layer->mla.heads == 0 && layer->ssm.kind == 0 &&
-        layer->mlp.ffn == 0 && layer->moe.experts == 0)
+    if (layer_is_empty(layer))
         return; /* a block that architecture search left empty */
     for (int k = 0; k < m->layer_kind_count; k++) {
         layer->count = m->layers[k].count;

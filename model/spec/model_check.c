@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Legality of a model, whoever filled it in. */
-#include "llmperf/spec.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "layer_kind.h"
 #include "read.h"
 
 static bool within(int64_t value, int64_t least, int64_t most)
@@ -8,72 +11,74 @@ static bool within(int64_t value, int64_t least, int64_t most)
     return value >= least && value <= most;
 }
 
-static bool attention_in_range(const llmperf_attention *a)
+static bool any_of(const layer_kind *kind, const llmperf_layer *layer)
 {
-    return within(a->heads, 1, 1 << 16) && within(a->kv_heads, 1, 1 << 16) &&
-           within(a->head_dim, 1, 1 << 16) && within(a->value_dim, 1, 1 << 16) && a->window >= 0 &&
-           a->chunk >= 0;
+    return field_value(&kind->fields[0], layer) != 0;
 }
 
-static bool mla_in_range(const llmperf_mla *m)
+/* "attention, mla, ssm, mlp or moe" */
+static void list_kinds(char *buffer, size_t size)
 {
-    return within(m->heads, 1, 1 << 16) && within(m->q_rank, 0, 1 << 20) &&
-           within(m->kv_rank, 1, 1 << 20) && within(m->nope_dim, 1, 1 << 16) &&
-           within(m->rope_dim, 0, 1 << 16) && within(m->value_dim, 1, 1 << 16);
+    size_t used = 0;
+    int last = LAYER_KIND_COUNT - 1;
+    while (last > 0 && !LAYER_KINDS[last]->emit)
+        last--;
+    buffer[0] = '\0';
+    for (int k = 0; k <= last && used < size; k++)
+        if (LAYER_KINDS[k]->emit)
+            used += (size_t)snprintf(buffer + used, size - used, "%s%s",
+                                     used == 0   ? ""
+                                     : k == last ? " or "
+                                                 : ", ",
+                                     LAYER_KINDS[k]->name);
 }
 
-static bool ssm_in_range(const llmperf_ssm *s)
+/* A kind beside one that it does not go with; NULL = there is none. */
+static const layer_kind *one_too_many(const llmperf_layer *layer)
 {
-    return s->kind <= LLMPERF_SSM_LINEAR && within(s->heads, 1, 1 << 16) &&
-           within(s->head_dim, 1, 1 << 20) && within(s->state, 1, 1 << 16) &&
-           within(s->groups, 1, 1 << 16) && within(s->conv, 0, 64) &&
-           within(s->dt_rank, s->kind == LLMPERF_SSM_MAMBA, 1 << 16);
+    for (int k = 0; k < LAYER_KIND_COUNT; k++)
+        for (int other = 0; other < LAYER_KIND_COUNT && LAYER_KINDS[k]->not_with; other++)
+            if (any_of(LAYER_KINDS[k], layer) && any_of(LAYER_KINDS[other], layer) &&
+                strcmp(LAYER_KINDS[other]->name, LAYER_KINDS[k]->not_with) == 0)
+                return LAYER_KINDS[k];
+    return NULL;
 }
 
-static bool moe_in_range(const llmperf_moe *m)
+static bool fields_in_range(const llmperf_layer *layer)
 {
-    return within(m->experts, 1, 1 << 16) && within(m->active, 1, m->experts) &&
-           within(m->ffn, 1, 1 << 24) && within(m->shared_ffn, 0, 1 << 24) &&
-           within(m->latent, 0, 1 << 20);
+    for (int k = 0; k < LAYER_KIND_COUNT; k++)
+        for (const layer_field *f = LAYER_KINDS[k]->fields; f->key; f++)
+            if (any_of(LAYER_KINDS[k], layer) && !field_in_range(f, layer))
+                return false;
+    return true;
 }
 
 static llmperf_status check_layer(const char *name, const llmperf_layer *layer, int number,
                                   llmperf_error *error)
 {
-    const llmperf_attention *a = &layer->attention;
-    bool any = a->heads != 0 || layer->mla.heads != 0 || layer->ssm.kind != 0 ||
-               layer->mlp.ffn != 0 || layer->moe.experts != 0;
-    if (!any)
+    char kinds[160];
+    const layer_kind *second = one_too_many(layer);
+    if (layer_is_empty(layer)) {
+        list_kinds(kinds, sizeof kinds);
         return llmperf_fail(error, LLMPERF_E_SPEC,
-                            "model '%s': layer shape %d is empty; attention, mla, ssm, mlp or moe "
-                            "is required",
-                            name, number);
-    if (a->heads != 0 && layer->mla.heads != 0)
+                            "model '%s': layer shape %d is empty; %s is required", name, number,
+                            kinds);
+    }
+    if (second)
         return llmperf_fail(error, LLMPERF_E_SPEC,
-                            "model '%s': layer shape %d has both attention and mla; one of them is "
+                            "model '%s': layer shape %d has both %s and %s; one of them is "
                             "allowed",
-                            name, number);
-    if (!within(layer->count, 1, 1 << 16) || !within(layer->norms, 0, 8) ||
-        (a->heads != 0 && !attention_in_range(a)) ||
-        (layer->mla.heads != 0 && !mla_in_range(&layer->mla)) ||
-        (layer->ssm.kind != 0 && !ssm_in_range(&layer->ssm)) ||
-        !within(layer->mlp.ffn, 0, 1 << 24) ||
-        (layer->moe.experts != 0 && !moe_in_range(&layer->moe)) || layer->index.top_k < 0 ||
-        !within(layer->index.heads, 0, 1 << 16) || !within(layer->index.dim, 0, 1 << 16))
-        return llmperf_fail(error, LLMPERF_E_SPEC,
-                            "model '%s': a dimension of layer shape %d is out of range", name,
-                            number);
-    if (a->heads != 0 && a->heads % a->kv_heads != 0)
-        return llmperf_fail(error, LLMPERF_E_SPEC,
-                            "model '%s': %lld KV heads do not divide %lld attention heads; a "
-                            "divisor is allowed",
-                            name, (long long)a->kv_heads, (long long)a->heads);
-    if (layer->index.top_k > 0 && !layer->index.shared &&
-        (layer->index.heads == 0 || layer->index.dim == 0))
-        return llmperf_fail(error, LLMPERF_E_SPEC,
-                            "model '%s': the indexer of layer shape %d needs heads and dim, or "
-                            "shared: true",
-                            name, number);
+                            name, number, second->not_with, second->name);
+    if (!within(layer->count, 1, 1 << 16) || !within(layer->norms, 0, 8) || !fields_in_range(layer))
+        return layer_out_of_range(name, number, error);
+    for (int k = 0; k < LAYER_KIND_COUNT; k++) {
+        const layer_kind *kind = LAYER_KINDS[k];
+        llmperf_status status = kind->check && any_of(kind, layer)
+                                    ? kind->check(name, layer, number, error)
+                                    : LLMPERF_OK;
+        if (status != LLMPERF_OK)
+            return status;
+    }
     return LLMPERF_OK;
 }
 
@@ -99,7 +104,7 @@ llmperf_status llmperf_model_check(const llmperf_model *model, llmperf_error *er
             model->weight_dtype[i] >= LLMPERF_DTYPE_COUNT)
             return llmperf_fail(error, LLMPERF_E_SPEC,
                                 "model '%s': the format of its %s weights is not set", name,
-                                WEIGHT_WORDS[i]);
+                                spec_weight_word(i));
     if (model->dtype == LLMPERF_DTYPE_NONE || model->dtype >= LLMPERF_DTYPE_COUNT)
         return llmperf_fail(error, LLMPERF_E_SPEC, "model '%s': dtype is not set", name);
     return LLMPERF_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "doc.h"
+#include "layer_kind.h"
 #include "read.h"
 
 enum { KIND_TEXT, KIND_INT, KIND_BOOL, KIND_DTYPE, KIND_WORD };
@@ -15,7 +16,7 @@ typedef struct key_row {
     size_t offset, size;
     int64_t min, max;
     bool required;
-    const char *const *words; /* KIND_WORD: the value is the index, a uint8_t */
+    const char *const *words; /* KIND_WORD: the value is the index, a uint8_t or an int64_t */
 } key_row;
 
 #define TEXT_ROW(type, key, field, required)                                                       \
@@ -36,7 +37,7 @@ typedef struct key_row {
     }
 #define WORD_ROW(type, key, field, words)                                                          \
     {                                                                                              \
-        key, KIND_WORD, offsetof(type, field), 0, 0, 0, false, words                               \
+        key, KIND_WORD, offsetof(type, field), sizeof(((type *)0)->field), 0, 0, false, words      \
     }
 
 static const key_row MODEL_ROWS[] = {
@@ -58,77 +59,13 @@ static const key_row MODEL_ROWS[] = {
     BOOL_ROW(llmperf_model, "head_bias", head_bias),
     BOOL_ROW(llmperf_model, "embedding_norm", embedding_norm),
     BOOL_ROW(llmperf_model, "final_norm", final_norm),
-    WORD_ROW(llmperf_model, "norm", norm, NORM_WORDS),
+    WORD_ROW(llmperf_model, "norm", norm, SPEC_NORM_WORDS),
 };
 
 static const key_row LAYER_ROWS[] = {
     INT_ROW(llmperf_layer, "count", count, 1, 1 << 16, true),
     INT_ROW(llmperf_layer, "norms", norms, 0, 8, false),
     BOOL_ROW(llmperf_layer, "parallel", parallel),
-};
-
-static const key_row ATTENTION_ROWS[] = {
-    INT_ROW(llmperf_attention, "heads", heads, 1, 1 << 16, true),
-    INT_ROW(llmperf_attention, "kv_heads", kv_heads, 1, 1 << 16, true),
-    INT_ROW(llmperf_attention, "head_dim", head_dim, 1, 1 << 16, true),
-    INT_ROW(llmperf_attention, "value_dim", value_dim, 1, 1 << 16, false),
-    INT_ROW(llmperf_attention, "window", window, 1, (int64_t)1 << 40, false),
-    INT_ROW(llmperf_attention, "chunk", chunk, 1, (int64_t)1 << 40, false),
-    BOOL_ROW(llmperf_attention, "gate", gate),
-    BOOL_ROW(llmperf_attention, "sinks", sinks),
-    BOOL_ROW(llmperf_attention, "shares_kv", shares_kv),
-    BOOL_ROW(llmperf_attention, "qkv_bias", qkv_bias),
-    BOOL_ROW(llmperf_attention, "out_bias", out_bias),
-    BOOL_ROW(llmperf_attention, "rope", rope),
-    WORD_ROW(llmperf_attention, "qk_norm", qk_norm, QK_NORM_WORDS),
-};
-
-static const key_row MLP_ROWS[] = {
-    INT_ROW(llmperf_mlp, "ffn", ffn, 1, 1 << 24, true),
-    BOOL_ROW(llmperf_mlp, "gated", gated),
-    BOOL_ROW(llmperf_mlp, "up_bias", up_bias),
-    BOOL_ROW(llmperf_mlp, "down_bias", down_bias),
-};
-
-static const key_row MLA_ROWS[] = {
-    INT_ROW(llmperf_mla, "heads", heads, 1, 1 << 16, true),
-    INT_ROW(llmperf_mla, "q_rank", q_rank, 0, 1 << 20, false),
-    INT_ROW(llmperf_mla, "kv_rank", kv_rank, 1, 1 << 20, true),
-    INT_ROW(llmperf_mla, "nope_dim", nope_dim, 1, 1 << 16, true),
-    INT_ROW(llmperf_mla, "rope_dim", rope_dim, 0, 1 << 16, true),
-    INT_ROW(llmperf_mla, "value_dim", value_dim, 1, 1 << 16, true),
-    BOOL_ROW(llmperf_mla, "gate", gate),
-};
-
-static const key_row INDEX_ROWS[] = {
-    INT_ROW(llmperf_index, "top_k", top_k, 1, (int64_t)1 << 40, true),
-    INT_ROW(llmperf_index, "heads", heads, 0, 1 << 16, false),
-    INT_ROW(llmperf_index, "dim", dim, 0, 1 << 16, false),
-    BOOL_ROW(llmperf_index, "shared", shared),
-};
-
-static const key_row SSM_ROWS[] = {
-    INT_ROW(llmperf_ssm, "heads", heads, 1, 1 << 16, true),
-    INT_ROW(llmperf_ssm, "head_dim", head_dim, 1, 1 << 20, true),
-    INT_ROW(llmperf_ssm, "state", state, 1, 1 << 16, true),
-    INT_ROW(llmperf_ssm, "groups", groups, 1, 1 << 16, false),
-    INT_ROW(llmperf_ssm, "conv", conv, 0, 64, false),
-    INT_ROW(llmperf_ssm, "dt_rank", dt_rank, 0, 1 << 16, false),
-    BOOL_ROW(llmperf_ssm, "conv_bias", conv_bias),
-    BOOL_ROW(llmperf_ssm, "proj_bias", proj_bias),
-    BOOL_ROW(llmperf_ssm, "bc_norm", bc_norm),
-};
-
-static const key_row MOE_ROWS[] = {
-    INT_ROW(llmperf_moe, "experts", experts, 1, 1 << 16, true),
-    INT_ROW(llmperf_moe, "active", active, 1, 1 << 16, true),
-    INT_ROW(llmperf_moe, "ffn", ffn, 1, 1 << 24, true),
-    INT_ROW(llmperf_moe, "shared_ffn", shared_ffn, 0, 1 << 24, false),
-    INT_ROW(llmperf_moe, "latent", latent, 0, 1 << 20, false),
-    BOOL_ROW(llmperf_moe, "gated", gated),
-    BOOL_ROW(llmperf_moe, "expert_bias", expert_bias),
-    BOOL_ROW(llmperf_moe, "router_bias", router_bias),
-    BOOL_ROW(llmperf_moe, "shared_gate", shared_gate),
 };
 
 enum { KNOWN_MAX = 40 };
@@ -146,7 +83,7 @@ static bool done(model_reader *r, llmperf_status status)
     return status == LLMPERF_OK;
 }
 
-static void read_word(model_reader *r, const doc_node *node, const key_row *row, uint8_t *field)
+static void read_word(model_reader *r, const doc_node *node, const key_row *row, void *field)
 {
     char word[64] = "", legal[160] = "";
     size_t used = 0;
@@ -154,7 +91,10 @@ static void read_word(model_reader *r, const doc_node *node, const key_row *row,
         return;
     for (int i = 0; row->words[i]; i++) {
         if (strcmp(word, row->words[i]) == 0) {
-            *field = (uint8_t)i;
+            if (row->size == sizeof(int64_t))
+                *(int64_t *)field = i;
+            else
+                *(uint8_t *)field = (uint8_t)i;
             return;
         }
         used += (size_t)snprintf(legal + used, sizeof legal - used, "%s%s", i ? ", " : "",
@@ -229,69 +169,62 @@ static void refuse_unknown(model_reader *r, doc_node *map, const key_row *rows, 
     done(r, doc_refuse_unknown(r->document, map, known, r->error));
 }
 
-/* The map under `key`, read by rows; false when it is not there (or no map, which is a fault). */
-static bool read_part(model_reader *r, doc_node *map, const char *key, const key_row *rows,
-                      size_t count, void *target, const char *more_key)
-{
-    const char *const more[] = {more_key, NULL};
-    char described[128];
-    doc_node *part = doc_get(map, key);
-    if (!part)
-        return false;
-    if (part->kind != DOC_MAP)
-        return done(r, doc_fail(r->document, part, r->error, "%s is %s; a map is allowed", key,
-                                doc_describe(part, described, sizeof described)));
-    refuse_unknown(r, part, rows, count, more);
-    read_rows(r, part, rows, count, target);
-    return true;
-}
-
 #define ROWS(rows) rows, sizeof rows / sizeof *rows
 
-static void read_ssm_kind(model_reader *r, doc_node *layer, int64_t *ret_kind)
+/* The field of a layer kind as a row, its place in the layer. */
+static key_row row_of(const layer_field *f)
 {
-    uint8_t kind = 0;
-    const key_row row = {"kind", KIND_WORD, 0, 0, 0, 0, true, SSM_WORDS};
-    doc_node *map = doc_get(layer, "ssm");
-    doc_node *node = doc_get(map, "kind");
-    if (node)
-        read_word(r, node, &row, &kind);
-    else
-        done(r, doc_fail(r->document, map, r->error, "kind is missing; it is required"));
-    *ret_kind = kind;
+    static const int kinds[] = {
+        [FIELD_COUNT] = KIND_INT, [FIELD_FLAG] = KIND_BOOL, [FIELD_WORD] = KIND_WORD};
+    return (key_row){f->key,   kinds[f->type], f->offset,   f->size,
+                     f->least, f->most,        f->required, f->words};
+}
+
+/* The part of a layer that stands under the name of its kind, where it does. */
+static void read_kind(model_reader *r, doc_node *map, const layer_kind *kind, llmperf_layer *layer)
+{
+    static const char *const no_more[] = {NULL};
+    key_row rows[LAYER_FIELDS_MAX];
+    size_t count = 0;
+    char described[128];
+    doc_node *part = doc_get(map, kind->name);
+    if (!part)
+        return;
+    if (part->kind != DOC_MAP) {
+        done(r, doc_fail(r->document, part, r->error, "%s is %s; a map is allowed", kind->name,
+                         doc_describe(part, described, sizeof described)));
+        return;
+    }
+    for (const layer_field *f = kind->fields; f->key; f++) {
+        rows[count++] = row_of(f);
+        field_set(f, layer, f->absent);
+    }
+    refuse_unknown(r, part, rows, count, no_more);
+    read_rows(r, part, rows, count, layer);
+    for (const layer_field *f = kind->fields; f->key; f++)
+        if (f->like && field_value(f, layer) == 0)
+            field_set(f, layer, field_absent(kind, f, layer));
 }
 
 static void read_formats(model_reader *r, doc_node *map, llmperf_weight_format *formats);
 
 static void read_layer(model_reader *r, doc_node *node, llmperf_layer *layer)
 {
-    static const char *const more[] = {"attention", "mla", "index",   "ssm",
-                                       "mlp",       "moe", "weights", NULL};
+    const char *more[KNOWN_MAX] = {NULL};
     char described[128];
     if (node->kind != DOC_MAP) {
         done(r, doc_fail(r->document, node, r->error, "a layer is %s; a map is allowed",
                          doc_describe(node, described, sizeof described)));
         return;
     }
+    for (int k = 0; k < LAYER_KIND_COUNT; k++)
+        more[k] = LAYER_KINDS[k]->name;
+    more[LAYER_KIND_COUNT] = "weights";
     *layer = (llmperf_layer){.norms = 2};
     refuse_unknown(r, node, ROWS(LAYER_ROWS), more);
     read_rows(r, node, ROWS(LAYER_ROWS), layer);
-    layer->attention.rope = true;
-    if (!read_part(r, node, "attention", ROWS(ATTENTION_ROWS), &layer->attention, NULL))
-        layer->attention.rope = false;
-    read_part(r, node, "mla", ROWS(MLA_ROWS), &layer->mla, NULL);
-    read_part(r, node, "index", ROWS(INDEX_ROWS), &layer->index, NULL);
-    if (read_part(r, node, "ssm", ROWS(SSM_ROWS), &layer->ssm, "kind"))
-        read_ssm_kind(r, node, &layer->ssm.kind);
-    if (layer->ssm.kind != LLMPERF_SSM_NONE && layer->ssm.groups == 0)
-        layer->ssm.groups = 1;
-    layer->mlp.gated = layer->moe.gated = true;
-    bool has_mlp = read_part(r, node, "mlp", ROWS(MLP_ROWS), &layer->mlp, NULL);
-    bool has_moe = read_part(r, node, "moe", ROWS(MOE_ROWS), &layer->moe, NULL);
-    layer->mlp.gated &= has_mlp;
-    layer->moe.gated &= has_moe;
-    if (layer->attention.value_dim == 0)
-        layer->attention.value_dim = layer->attention.head_dim;
+    for (int k = 0; k < LAYER_KIND_COUNT; k++)
+        read_kind(r, node, LAYER_KINDS[k], layer);
     read_formats(r, doc_get(node, "weights"), layer->weights);
 }
 
@@ -358,11 +291,11 @@ static void read_formats(model_reader *r, doc_node *map, llmperf_weight_format *
         return;
     }
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
-        doc_node *node = doc_get(map, WEIGHT_WORDS[i]);
+        doc_node *node = doc_get(map, SPEC_WEIGHT_WORDS[i]);
         if (node)
             read_format(r, node, &formats[i]);
     }
-    done(r, doc_refuse_unknown(r->document, map, WEIGHT_WORDS, r->error));
+    done(r, doc_refuse_unknown(r->document, map, SPEC_WEIGHT_WORDS, r->error));
 }
 
 static void read_weights(model_reader *r, doc_node *root, llmperf_model *model)

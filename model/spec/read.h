@@ -23,12 +23,9 @@ llmperf_status spec_gguf_load_memory(const char *name, const void *data, size_t 
 bool spec_gguf_is(const char *path);
 
 /* Words of our YAML for enum values; NULL-terminated. */
-extern const char *const NORM_WORDS[], *const QK_NORM_WORDS[], *const SSM_WORDS[],
-                                                                   *const WEIGHT_WORDS[];
+extern const char *const SPEC_NORM_WORDS[], *const SPEC_WEIGHT_WORDS[];
 const char *spec_norm_word(int norm);
-const char *spec_qk_norm_word(int qk_norm);
 const char *spec_weight_word(int weight_class);
-const char *spec_ssm_word(int kind);
 
 /* Every class of weights in one format. */
 void spec_uniform_weights(llmperf_model *model, llmperf_dtype dtype);

@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "llmperf/predict.h"
+#include "layer_kind.h"
 
 /* Largest step's tensors between operators, and fp32 logits of the sequences that it ends. */
 double llmperf_activation_bytes(const llmperf_config *c, int64_t batch, int64_t prompt)
@@ -14,20 +14,10 @@ double llmperf_activation_bytes(const llmperf_config *c, int64_t batch, int64_t 
     const llmperf_model *model = c->model;
     const llmperf_workload *w = &c->workload;
     double h = (double)model->hidden, widest = 0;
-    for (int i = 0; i < model->layer_kind_count; i++) {
-        const llmperf_layer *layer = &model->layers[i];
-        const llmperf_attention *a = &layer->attention;
-        const llmperf_mla *m = &layer->mla;
-        const llmperf_moe *e = &layer->moe;
-        const llmperf_ssm *s = &layer->ssm;
-        double qkv = (double)((a->heads + 2 * a->kv_heads) * a->head_dim);
-        qkv = fmax(qkv, (double)(m->heads * (m->nope_dim + m->rope_dim)));
-        qkv = fmax(qkv, (double)(2 * s->heads * s->head_dim));
-        /* each token's rows of its active experts stand side by side */
-        double ffn = 2 * (double)layer->mlp.ffn;
-        ffn = fmax(ffn, 2 * (double)(e->ffn * e->active + e->shared_ffn));
-        widest = fmax(widest, fmax(ffn, qkv));
-    }
+    for (int i = 0; i < model->layer_kind_count; i++)
+        for (int k = 0; k < LAYER_KIND_COUNT; k++)
+            if (LAYER_KINDS[k]->widest && kind_in(LAYER_KINDS[k], &model->layers[i]))
+                widest = fmax(widest, LAYER_KINDS[k]->widest(&model->layers[i]));
     double per_token = (2 * h + widest) * c->act_bytes_per / (double)w->tp;
     double per_row = 4 * (double)model->vocab;
 
