@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The subcommands, one file each; main.c holds the table. */
+/* The table of subcommands: a file cmd_X.c each, and a row here, in the order in which help lists them. */
 #ifndef LLMPERF_CLI_COMMANDS_H
 #define LLMPERF_CLI_COMMANDS_H
 
 #include "option.h"
 
-extern const option_command COMMAND_PREDICT, COMMAND_LAYERS, COMMAND_EXPLAIN, COMMAND_SPECS,
-    COMMAND_SWEEP, COMMAND_PLOT;
+#define COMMANDS(ROW)                                                                              \
+    ROW(PREDICT)                                                                                   \
+    ROW(LAYERS)                                                                                    \
+    ROW(EXPLAIN)                                                                                   \
+    ROW(SWEEP)                                                                                     \
+    ROW(PLOT)                                                                                      \
+    ROW(SPECS)
 
 /* in a build with GSL alone (LLMPERF_HAVE_CALIB) */
-extern const option_command COMMAND_FIT, COMMAND_CALIBRATE, COMMAND_DEVICES, COMMAND_VALIDATE,
-    COMMAND_COMPARE;
+#define CALIB_COMMANDS(ROW)                                                                        \
+    ROW(CALIBRATE)                                                                                 \
+    ROW(DEVICES)                                                                                   \
+    ROW(FIT)                                                                                       \
+    ROW(VALIDATE)                                                                                  \
+    ROW(COMPARE)
+
+#define DECLARE_COMMAND(name) extern const option_command COMMAND_##name;
+COMMANDS(DECLARE_COMMAND)
+CALIB_COMMANDS(DECLARE_COMMAND)
 
 #endif

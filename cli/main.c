@@ -4,33 +4,33 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "commands.h"
 #include "common.h"
 
-enum { COMMANDS_MAX = 16 };
+#define ADDRESS_OF_COMMAND(name) &COMMAND_##name,
+#define NAME_OF_COMMAND(name) #name,
 
-static const option_command *const COMMANDS[] = {
-    &COMMAND_PREDICT,   &COMMAND_LAYERS,  &COMMAND_EXPLAIN, &COMMAND_SWEEP,    &COMMAND_PLOT,
-    &COMMAND_SPECS,
+static const option_command *const COMMAND_TABLE[] = {COMMANDS(ADDRESS_OF_COMMAND)
 #ifdef LLMPERF_HAVE_CALIB
-    &COMMAND_CALIBRATE, &COMMAND_DEVICES, &COMMAND_FIT,     &COMMAND_VALIDATE, &COMMAND_COMPARE,
+                                                          CALIB_COMMANDS(ADDRESS_OF_COMMAND)
 #endif
 };
 
-enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+enum { COMMAND_COUNT = sizeof COMMAND_TABLE / sizeof *COMMAND_TABLE };
 
 /* The table by value, ended by a NULL name, as the printers of option.h take it. */
-static void copy_table(option_command table[COMMANDS_MAX])
+static void copy_table(option_command table[COMMAND_COUNT + 1])
 {
-    memset(table, 0, sizeof(option_command) * COMMANDS_MAX);
+    memset(table, 0, sizeof(option_command) * (COMMAND_COUNT + 1));
     for (int i = 0; i < COMMAND_COUNT; i++)
-        table[i] = *COMMANDS[i];
+        table[i] = *COMMAND_TABLE[i];
 }
 
 static int print_overview(FILE *out)
 {
-    option_command table[COMMANDS_MAX];
+    option_command table[COMMAND_COUNT + 1];
     copy_table(table);
     option_print_overview(out, table);
     return 0;
@@ -41,9 +41,9 @@ static int unknown_command(const char *name)
     const char *words[COMMAND_COUNT + 1];
     llmperf_error error = {0};
 #ifndef LLMPERF_HAVE_CALIB
-    static const char *const ABSENT[] = {"fit", "calibrate", "devices", "validate", "compare"};
-    for (int i = 0; i < 5; i++)
-        if (strcmp(name, ABSENT[i]) == 0)
+    static const char *const absent[] = {CALIB_COMMANDS(NAME_OF_COMMAND) NULL};
+    for (int i = 0; absent[i]; i++)
+        if (strcasecmp(name, absent[i]) == 0)
             return common_report(llmperf_fail(&error, LLMPERF_E_UNSUPPORTED,
                                               "this build has no '%s': it was made without GSL "
                                               "(meson setup -Dcalib=enabled builds it)",
@@ -51,7 +51,7 @@ static int unknown_command(const char *name)
                                  &error);
 #endif
     for (int i = 0; i < COMMAND_COUNT; i++)
-        words[i] = COMMANDS[i]->name;
+        words[i] = COMMAND_TABLE[i]->name;
     words[COMMAND_COUNT] = NULL;
     const char *near = llmperf_nearest(name, words);
     llmperf_status status = llmperf_fail(
@@ -63,7 +63,7 @@ static int unknown_command(const char *name)
 /* For `meson install`: the man pages and completions that the option tables describe. */
 static int print_generated(int argc, char **argv)
 {
-    option_command table[COMMANDS_MAX];
+    option_command table[COMMAND_COUNT + 1];
     copy_table(table);
     const char *what = argc > 2 ? argv[2] : "";
     if (strcmp(what, "bash") == 0) {
@@ -73,8 +73,8 @@ static int print_generated(int argc, char **argv)
     } else if (strcmp(what, "man") == 0) {
         const option_command *one = NULL;
         for (int i = 0; argc > 3 && i < COMMAND_COUNT; i++)
-            if (strcmp(argv[3], COMMANDS[i]->name) == 0)
-                one = COMMANDS[i];
+            if (strcmp(argv[3], COMMAND_TABLE[i]->name) == 0)
+                one = COMMAND_TABLE[i];
         if (argc > 3 && !one)
             return unknown_command(argv[3]);
         option_print_man(stdout, table, one, llmperf_version());
@@ -111,15 +111,15 @@ static int dispatch(int argc, char **argv)
                              "'%s' is one word too many; 'help COMMAND' is allowed", argv[3]),
                 &error);
         for (int i = 0; i < COMMAND_COUNT; i++)
-            if (strcmp(argv[2], COMMANDS[i]->name) == 0) {
-                option_print_help(stdout, COMMANDS[i]);
+            if (strcmp(argv[2], COMMAND_TABLE[i]->name) == 0) {
+                option_print_help(stdout, COMMAND_TABLE[i]);
                 return 0;
             }
         return unknown_command(argv[2]);
     }
     for (int i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(argv[1], COMMANDS[i]->name) == 0)
-            return COMMANDS[i]->run(argc - 1, argv + 1);
+        if (strcmp(argv[1], COMMAND_TABLE[i]->name) == 0)
+            return COMMAND_TABLE[i]->run(argc - 1, argv + 1);
     return unknown_command(argv[1]);
 }
 
