@@ -241,6 +241,36 @@ Test(session, nothing_is_written_of_a_session_that_was_not_fitted)
     free(text);
 }
 
+/* ---- a calibration of fits ------------------------------------------------------------------------- */
+
+Test(session, its_fits_make_a_named_calibration_that_others_complete)
+{
+    static const char *const FROM[] = {"h100-sxm-vllm", NULL}, *const BAD[] = {"none", NULL};
+    llmperf_calib *plain = NULL, *whole = NULL, *none = NULL;
+    begin();
+    measure();
+    cr_assert(llmperf_session_fit(session, &error) == LLMPERF_OK, "%s", error.text);
+    const llmperf_fits *fits = llmperf_session_fits(session);
+    const llmperf_hw *hw = llmperf_session_hw(session, NULL);
+    llmperf_fits_naming naming = {.paths = &paths, .date = "2026-02-28"};
+    cr_assert(llmperf_fits_name(fits, hw, &naming, &plain, &error) == LLMPERF_OK);
+    cr_expect_eq(strncmp(plain->name, "fake-", 5), 0); /* the hardware's and the library's */
+    cr_expect_str_eq(plain->date, "2026-02-28");
+    cr_expect_str_eq(plain->backend, "samples");
+    naming.name = "mine";
+    naming.complete = FROM;
+    cr_assert(llmperf_fits_name(fits, hw, &naming, &whole, &error) == LLMPERF_OK, "%s", error.text);
+    cr_expect_str_eq(whole->name, "mine");
+    cr_expect_gt(whole->entry_count, plain->entry_count);
+    const llmperf_calib_entry *taken = &whole->entry[plain->entry_count];
+    cr_expect_not_null(strstr(taken->remarks, "taken from h100-sxm-vllm"));
+    naming.complete = BAD;
+    cr_expect_eq(llmperf_fits_name(fits, hw, &naming, &none, &error), LLMPERF_E_USAGE);
+    cr_expect_null(none);
+    free(plain);
+    free(whole);
+}
+
 /* ---- stopped and resumed ------------------------------------------------------------------------ */
 
 Test(session, what_was_measured_is_kept_at_any_moment)
