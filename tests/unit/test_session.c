@@ -20,6 +20,7 @@ typedef struct seen {
     const char *samples;
     int incomplete; /* times that the file did not hold what was measured */
     double left_s;
+    unsigned sleep_us; /* after each probe */
 } seen;
 
 static llmperf_spec_paths paths;
@@ -74,6 +75,7 @@ static void visit(const llmperf_session_progress *p, void *context)
         s->out_of_order += p->done != s->dones || !strstr(p->result, " repetitions");
         s->dones++;
         s->last = p->count;
+        usleep(s->sleep_us);
     }
 }
 
@@ -350,6 +352,19 @@ Test(session, the_time_limit_leaves_the_rest_out_and_counts_it)
     cr_expect_eq(c.failed, c.wanted - c.measured);
     cr_expect_not(c.stopped);
     cr_expect_eq(told.ends, 1);
+}
+
+/* Each probe is followed by 20 ms, and 30 ms are allowed: one or two are measured. */
+Test(session, what_was_measured_in_time_is_kept_and_not_counted_as_left_out)
+{
+    options.most_s = 0.03;
+    told.sleep_us = 20000;
+    begin();
+    llmperf_session_counts c = measure();
+    cr_expect_geq(c.measured, 1);
+    cr_expect_leq(c.measured, 2);
+    cr_expect_eq(c.failed, c.wanted - c.measured);
+    cr_expect_eq(c.samples, c.measured);
 }
 
 Test(session, it_is_fitted_once)
