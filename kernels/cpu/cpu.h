@@ -147,7 +147,7 @@ bool cpu_product_run(const cpu_product *product, int64_t copy);
 /* plain (n, k) by rows into product->weight_bytes of packed weights */
 bool cpu_product_pack(const cpu_product *product, void *plain, void *packed);
 
-/* ---- runtime.c: OpenBLAS, oneDNN and OpenMP, chosen by trial ----------------------------------------- */
+/* ---- libraries.c: the OpenMP kernels and OpenBLAS ------------------------------------------------- */
 
 typedef struct cpu_blas {
     void (*sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
@@ -160,6 +160,12 @@ typedef struct cpu_blas {
 } cpu_blas;
 
 enum { CPU_ORDER_ROWS = 101, CPU_NO_TRANSPOSE = 111, CPU_TRANSPOSE = 112 };
+
+/* The kernels beside this module, OpenBLAS: NULL when there is none. Both stay open. */
+void *cpu_kernels_open(const cpu_kernels **ret_kernels, char *why, size_t size);
+void *cpu_blas_open(const char *given, cpu_blas *ret_blas, char *ret_path, size_t size);
+
+/* ---- runtime.c: OpenBLAS, oneDNN and OpenMP, chosen by trial ----------------------------------------- */
 
 /* The libraries of this process: opened once, kept until it ends. */
 typedef struct cpu_runtime {
@@ -184,10 +190,6 @@ typedef struct cpu_runtime_options {
     int threads;
     const int *cpus; /* a processor for each thread; NULL = do not pin them */
 } cpu_runtime_options;
-
-/* The kernels beside this module, OpenBLAS: NULL when there is none. Both stay open. */
-void *cpu_kernels_open(const cpu_kernels **ret_kernels, char *why, size_t size);
-void *cpu_blas_open(const char *given, cpu_blas *ret_blas, char *ret_path, size_t size);
 
 /* onednn_trial.c: opens oneDNN, compares its products with plain loops and with OpenBLAS in a child
  * process, and puts what is to be used into `r` and its notes. */

@@ -22,7 +22,7 @@ bool cuda_load_nvml(const char *folder, cuda_nvml *ret_nvml);
 /* Gives a library back; NULL is fine. It stays mapped: the driver keeps threads of its own. */
 void cuda_unload(void *library);
 
-/* ---- device.c: a device, its memory, its work -------------------------------------------------- */
+/* ---- a device: what every file below works on ------------------------------------------------- */
 
 enum {
     CUDA_ARENA_STREAM,  /* streams: their plan lives beside that of an operator */
@@ -108,6 +108,10 @@ typedef struct cuda_device {
     unsigned last_flags;
 } cuda_device;
 
+/* ---- driver.c: the driver ------------------------------------------------------------------------ */
+
+double cuda_now_s(void);
+
 /* A driver's answer as a status: 0 is LLMPERF_OK, else LLMPERF_E_MEMORY or LLMPERF_E_DEVICE with
  * what was called, decoded. Errors that a context does not recover from are remembered. */
 llmperf_status cuda_check(cuda_device *d, cu_result result, const char *call, llmperf_error *error);
@@ -117,12 +121,8 @@ llmperf_status cuda_check(cuda_device *d, cu_result result, const char *call, ll
 /* Opens the driver and counts its devices. Errors: LLMPERF_E_UNSUPPORTED, told by code, when there
  * is no driver or no device. */
 llmperf_status cuda_driver_open(cuda_device *d, int *ret_count, llmperf_error *error);
-/* Finds the device, asks its facts. No context is made. */
-llmperf_status cuda_device_find(cuda_device *d, int index, llmperf_error *error);
-/* Makes context, stream, module: before the first probe. */
-llmperf_status cuda_device_start(cuda_device *d, llmperf_error *error);
-/* Gives everything back; a hung device is left without waiting for it. */
-void cuda_device_end(cuda_device *d);
+
+/* ---- memory.c: arenas ---------------------------------------------------------------------------- */
 
 /* Makes an arena hold `bytes`. Errors: LLMPERF_E_MEMORY beyond the share of the free memory. */
 llmperf_status cuda_reserve(cuda_device *d, int arena, double bytes, llmperf_error *error);
@@ -132,17 +132,22 @@ void cuda_release(cuda_device *d);
 double cuda_most_bytes(const cuda_device *d);
 /* 4096-byte steps: copies in an arena start on one. */
 size_t cuda_aligned(double bytes);
+/* Gives back everything. */
+void cuda_free_memory(cuda_device *d);
+
+/* ---- work.c: launches and their time -------------------------------------------------------------- */
 
 /* Puts a kernel into the stream. `arguments` is its struct of kernels.h. */
 llmperf_status cuda_launch(cuda_device *d, int function, uint32_t x, uint32_t y, uint32_t z,
                            uint32_t threads, uint32_t shared_bytes, void *arguments,
                            llmperf_error *error);
+/* Bytes of a value of a KERNEL_ format. */
+double cuda_format_bytes(uint32_t format);
 /* Uniform values in [-1, 1] of a KERNEL_ format over a stretch of memory. */
 llmperf_status cuda_fill(cuda_device *d, cu_address address, double bytes, uint32_t format,
                          uint32_t seed, llmperf_error *error);
 /* Waits for what is in the stream. Errors: LLMPERF_E_DEVICE past the time-out: the device hangs. */
 llmperf_status cuda_wait(cuda_device *d, llmperf_error *error);
-double cuda_now_s(void);
 
 /* Something that can be put into the stream, `times` times. */
 typedef llmperf_status (*cuda_work)(cuda_device *d, void *context, int times, llmperf_error *error);
@@ -182,7 +187,6 @@ typedef struct cuda_gemm {
 
 /* Formats of a product as the kernels number them; false: the library has no such product. */
 bool cuda_gemm_formats(llmperf_dtype dtype, uint32_t *ret_in, uint32_t *ret_out);
-double cuda_format_bytes(uint32_t format);
 /* Does capability and shape allow it? The library has the last word. */
 bool cuda_gemm_supports(cuda_device *d, const llmperf_op *op, llmperf_error *error);
 /* Bytes of scale factors that a product needs in CUDA_ARENA_SCALES; to be reserved before it is
@@ -256,5 +260,14 @@ llmperf_status cuda_plan_time(cuda_device *d, const llmperf_probe *probe, int co
 void cuda_plan_free(cuda_device *d, cuda_plan *plan);
 /* Loads the device until its clocks settle, at most settle_s. */
 llmperf_status cuda_settle(cuda_device *d, llmperf_error *error);
+
+/* ---- device.c: a device found, started, given back ------------------------------------------------ */
+
+/* Finds the device, asks its facts. No context is made. */
+llmperf_status cuda_device_find(cuda_device *d, int index, llmperf_error *error);
+/* Makes context, stream, module: before the first probe. */
+llmperf_status cuda_device_start(cuda_device *d, llmperf_error *error);
+/* Gives everything back; a hung device is left without waiting for it. */
+void cuda_device_end(cuda_device *d);
 
 #endif
