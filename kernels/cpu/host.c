@@ -340,29 +340,29 @@ static void read_state(cpu_host *h)
 
 void cpu_host_read(const char *cgroup, cpu_host *ret_host)
 {
-    cpu_host h = {0};
+    cpu_host *h = ret_host;
     double memory_limit = 0;
+    memset(h, 0, sizeof *h);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    h.online = online > 0 ? (int)online : 1;
-    read_cpuinfo(&h);
-    CPU_ZERO(&h.allowed);
-    if (sched_getaffinity(0, sizeof h.allowed, &h.allowed) != 0)
-        for (int i = 0; i < h.online && i < CPU_SETSIZE; i++)
-            CPU_SET((size_t)i, &h.allowed);
-    h.allowed_count = CPU_COUNT(&h.allowed);
-    find_cores(&h);
+    h->online = online > 0 ? (int)online : 1;
+    read_cpuinfo(h);
+    CPU_ZERO(&h->allowed);
+    if (sched_getaffinity(0, sizeof h->allowed, &h->allowed) != 0)
+        for (int i = 0; i < h->online && i < CPU_SETSIZE; i++)
+            CPU_SET((size_t)i, &h->allowed);
+    h->allowed_count = CPU_COUNT(&h->allowed);
+    find_cores(h);
     if (cgroup[0]) {
-        take_quota(&h, cgroup);
+        take_quota(h, cgroup);
         take_memory_limit(cgroup, &memory_limit);
     } else {
-        read_groups(&h, &memory_limit);
+        read_groups(h, &memory_limit);
     }
-    h.usable = h.cores;
-    if (h.quota_cores > 0 && h.quota_cores < h.usable)
-        h.usable = (int)h.quota_cores; /* rounded down: a half core would be throttled */
-    h.usable = h.usable > 0 ? h.usable : 1;
-    read_caches(&h);
-    read_memory(&h, memory_limit);
-    read_state(&h);
-    *ret_host = h;
+    h->usable = h->cores;
+    if (h->quota_cores > 0 && h->quota_cores < h->usable)
+        h->usable = (int)h->quota_cores; /* rounded down: a half core would be throttled */
+    h->usable = h->usable > 0 ? h->usable : 1;
+    read_caches(h);
+    read_memory(h, memory_limit);
+    read_state(h);
 }

@@ -2,6 +2,7 @@
 /* Throughput and latency against batch, with the limits that a planner asks about. */
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llmperf/predict.h"
@@ -162,25 +163,14 @@ static void describe(const llmperf_config *c, llmperf_plot *plot)
                         sizeof basis));
 }
 
-llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batches, int batch_count,
-                                  llmperf_plot *ret_plot, llmperf_error *error)
+/* The two panels, empty. */
+static void add_panels(llmperf_plot *plot)
 {
-    NEEDS(c && c->hw && ret_plot && counts_are_sound(batches, batch_count), error);
-    int64_t chosen[PLOT_OCTAVES_MAX];
-    llmperf_prediction p;
-    llmperf_status status = llmperf_predict(c, &p, error);
-    if (status != LLMPERF_OK)
-        return status;
-    const bool by_hand = batch_count > 0 && batch_count <= HAND_MOST;
-    if (batch_count == 0) {
-        batch_count = plot_octaves(last_batch(&p), chosen);
-        batches = chosen;
-    }
     static const llmperf_plot_axis batch_axis = {.field = "batch",
                                                  .title = "batch: sequences decoded together",
                                                  .scale = LLMPERF_SCALE_LOG2};
-    llmperf_plot_panel *rate = llmperf_plot_add_panel(ret_plot, "throughput", "Throughput");
-    llmperf_plot_panel *time = llmperf_plot_add_panel(ret_plot, "latency", "Latency");
+    llmperf_plot_panel *rate = llmperf_plot_add_panel(plot, "throughput", "Throughput");
+    llmperf_plot_panel *time = llmperf_plot_add_panel(plot, "latency", "Latency");
     rate->x = time->x = batch_axis;
     rate->y = (llmperf_plot_axis){.field = "tokens_per_s",
                                   .title = "output tokens/s of all sequences",
@@ -189,14 +179,39 @@ llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batche
                                   .title = "time per output token (TPOT)",
                                   .unit = "s",
                                   .scale = LLMPERF_SCALE_LOG};
-    describe(c, ret_plot);
-    llmperf_not_modelled(c, &ret_plot->not_modelled);
-    status = add_curves(c, batches, batch_count, by_hand, ret_plot, error);
-    int64_t most = 0;
+}
+
+static llmperf_status fill_plot(const llmperf_prediction *p, const int64_t *batches,
+                                int batch_count, llmperf_plot *plot, llmperf_error *error)
+{
+    int64_t chosen[PLOT_OCTAVES_MAX], most = 0;
+    const bool by_hand = batch_count > 0 && batch_count <= HAND_MOST;
+    if (batch_count == 0) {
+        batch_count = plot_octaves(last_batch(p), chosen);
+        batches = chosen;
+    }
+    add_panels(plot);
+    describe(p->c, plot);
+    llmperf_not_modelled(p->c, &plot->not_modelled);
+    llmperf_status status = add_curves(p->c, batches, batch_count, by_hand, plot, error);
     for (int i = 0; i < batch_count; i++)
         most = batches[i] > most ? batches[i] : most;
-    add_marks(&p, ret_plot, most);
+    add_marks(p, plot, most);
     if (status != LLMPERF_OK)
-        llmperf_plot_free(ret_plot);
+        llmperf_plot_free(plot);
+    return status;
+}
+
+llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batches, int batch_count,
+                                  llmperf_plot *ret_plot, llmperf_error *error)
+{
+    NEEDS(c && c->hw && ret_plot && counts_are_sound(batches, batch_count), error);
+    llmperf_prediction *p = malloc(sizeof *p); /* larger than a small stack takes */
+    if (!p)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = llmperf_predict(c, p, error);
+    if (status == LLMPERF_OK)
+        status = fill_plot(p, batches, batch_count, ret_plot, error);
+    free(p);
     return status;
 }

@@ -55,17 +55,22 @@ llmperf_status llmperf_curve_add(llmperf_curve *curve, const llmperf_curve_item 
 /* The operator of a step that `wanted` accepts and that runs most often. */
 typedef bool (*op_test)(const llmperf_op *op, const void *wanted);
 
-static bool find_op(const llmperf_config *c, const llmperf_segment *segment, op_test test,
-                    const void *wanted, llmperf_op *ret_op)
+static llmperf_status find_op(const llmperf_config *c, const llmperf_segment *segment, op_test test,
+                              const void *wanted, llmperf_op *ret_op, bool *ret_found,
+                              llmperf_error *error)
 {
-    llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
+    if (!ops)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     int count = llmperf_emit(c, segment, 1, ops), best = -1;
     for (int i = 0; i < count; i++)
         if (test(&ops[i], wanted) && (best < 0 || ops[i].repeat > ops[best].repeat))
             best = i;
     if (best >= 0)
         *ret_op = ops[best];
-    return best >= 0;
+    *ret_found = best >= 0;
+    free(ops);
+    return LLMPERF_OK;
 }
 
 /* A dense operator: what it is and its weights. */
@@ -86,12 +91,15 @@ static llmperf_status add_dense_curve(const llmperf_config *c, const char *name,
     for (int i = 0; i < token_count && status == LLMPERF_OK; i++) {
         llmperf_curve_item item = {.batch = (double)tokens[i]};
         llmperf_segment s = llmperf_decode_segment(c, tokens[i], 0);
-        if (find_op(c, &s, is_same_dense, wanted, &item.op))
+        bool found = false;
+        status = find_op(c, &s, is_same_dense, wanted, &item.op, &found, error);
+        if (found)
             status = llmperf_curve_add(curve, &item, error);
     }
-    if (wanted->crossing.exists && wanted->crossing.batch < (int64_t)1 << 40) {
+    if (status == LLMPERF_OK && wanted->crossing.exists &&
+        wanted->crossing.batch < (int64_t)1 << 40) {
         llmperf_segment s = llmperf_decode_segment(c, wanted->crossing.batch, 0);
-        curve->has_knee = find_op(c, &s, is_same_dense, wanted, &curve->knee.op);
+        status = find_op(c, &s, is_same_dense, wanted, &curve->knee.op, &curve->has_knee, error);
         curve->knee.batch = (double)wanted->crossing.batch;
     }
     return status;
@@ -127,47 +135,56 @@ llmperf_status llmperf_curves_dense(const llmperf_config *c, const int64_t *toke
 /* A model of one plain layer whose output projection is a matrix of hidden x hidden. */
 static void one_layer(int64_t hidden, llmperf_model *ret_model)
 {
-    llmperf_model m = {.name = "one layer",
-                       .architecture = "ad hoc",
-                       .hidden = hidden,
-                       .vocab = 1,
-                       .embedding_dim = hidden,
-                       .dtype = LLMPERF_DTYPE_BF16,
-                       .layer_kind_count = 1};
-    m.layers[0].count = 1;
-    m.layers[0].norms = 1;
-    m.layers[0].attention =
+    llmperf_model *m = ret_model;
+    memset(m, 0, sizeof *m);
+    snprintf(m->name, sizeof m->name, "one layer");
+    snprintf(m->architecture, sizeof m->architecture, "ad hoc");
+    m->hidden = m->embedding_dim = hidden;
+    m->vocab = 1;
+    m->dtype = LLMPERF_DTYPE_BF16;
+    m->layer_kind_count = 1;
+    m->layers[0].count = 1;
+    m->layers[0].norms = 1;
+    m->layers[0].attention =
         (llmperf_attention){.heads = 1, .kv_heads = 1, .head_dim = hidden, .value_dim = hidden};
     for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
-        m.weight_dtype[i] = LLMPERF_DTYPE_BF16;
-        m.weight_bits[i] = llmperf_dtype_bits(LLMPERF_DTYPE_BF16);
+        m->weight_dtype[i] = LLMPERF_DTYPE_BF16;
+        m->weight_bits[i] = llmperf_dtype_bits(LLMPERF_DTYPE_BF16);
     }
-    *ret_model = m;
 }
+
+/* What one curve of them needs; larger than a small stack takes. */
+typedef struct hidden_case {
+    llmperf_model model;
+    llmperf_config c;
+    llmperf_crossings crossings;
+} hidden_case;
 
 static llmperf_status add_hidden(const llmperf_hw *hw, const llmperf_calib *calib,
                                  const llmperf_workload *workload, int64_t hidden,
                                  const int64_t *tokens, int token_count, llmperf_curves *curves,
                                  llmperf_error *error)
 {
-    llmperf_model model;
-    llmperf_config c;
-    llmperf_crossings crossings;
-    one_layer(hidden, &model);
-    llmperf_status status = llmperf_model_check(&model, error);
+    hidden_case *one = malloc(sizeof *one);
+    if (!one)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    one_layer(hidden, &one->model);
+    llmperf_status status = llmperf_model_check(&one->model, error);
     if (status == LLMPERF_OK)
-        status = llmperf_config_init(&c, &model, hw, calib, workload, error);
-    if (status != LLMPERF_OK)
-        return status;
-    llmperf_crossings_of(&c, calib, &crossings);
-    for (int i = 0; i < crossings.op_count; i++) {
+        status = llmperf_config_init(&one->c, &one->model, hw, calib, workload, error);
+    if (status == LLMPERF_OK)
+        llmperf_crossings_of(&one->c, calib, &one->crossings);
+    const llmperf_op_crossing *out = NULL;
+    for (int i = 0; status == LLMPERF_OK && !out && i < one->crossings.op_count; i++)
+        if (one->crossings.op[i].id == LLMPERF_OP_ATTN_OUT)
+            out = &one->crossings.op[i];
+    if (out) {
         char name[LLMPERF_PLOT_TEXT_MAX];
-        if (crossings.op[i].id != LLMPERF_OP_ATTN_OUT)
-            continue;
         snprintf(name, sizeof name, "h = %lld", (long long)hidden);
-        return add_dense_curve(&c, name, &crossings.op[i], tokens, token_count, curves, error);
+        status = add_dense_curve(&one->c, name, out, tokens, token_count, curves, error);
     }
-    return LLMPERF_OK;
+    free(one);
+    return status;
 }
 
 llmperf_status llmperf_curves_hidden(const llmperf_hw *hw, const llmperf_calib *calib,
@@ -225,12 +242,15 @@ static llmperf_status add_attention(const llmperf_config *c, int64_t prompt, boo
         llmperf_segment s = {.sequences = batches[i], .query = prompt, .logits = batches[i]};
         if (decode)
             s = llmperf_decode_segment(c, batches[i], prompt);
-        if (!find_op(c, &s, is_core, NULL, &item.op))
-            return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "%s has no attention to draw",
-                                c->model->name);
-        if (curve->count == 0 && !decode)
+        bool found = false;
+        llmperf_status status = find_op(c, &s, is_core, NULL, &item.op, &found, error);
+        if (status == LLMPERF_OK && !found)
+            status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "%s has no attention to draw",
+                                  c->model->name);
+        if (status == LLMPERF_OK && curve->count == 0 && !decode)
             describe_attention(c, &item.op, curves);
-        llmperf_status status = llmperf_curve_add(curve, &item, error);
+        if (status == LLMPERF_OK)
+            status = llmperf_curve_add(curve, &item, error);
         if (status != LLMPERF_OK)
             return status;
     }

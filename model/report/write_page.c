@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
@@ -420,14 +421,14 @@ static void put_command(page *p, const llmperf_prediction *r, const llmperf_text
 }
 
 /* The largest batch with another KV format or degree, for a `next:` line. */
-static int64_t batch_with(const llmperf_prediction *r, const llmperf_workload *changed)
+static int64_t batch_with(page *p, const llmperf_config *c, const llmperf_workload *changed)
 {
-    llmperf_config other;
-    llmperf_memory memory;
-    const llmperf_config *c = r->c;
-    if (llmperf_config_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
-        return 0;
-    llmperf_memory_of(&other, &memory);
+    llmperf_memory memory = {.max_batch = 0};
+    llmperf_config *other = malloc(sizeof *other);
+    p->out_of_memory |= !other;
+    if (other && llmperf_config_init(other, c->model, c->hw, c->calib, changed, NULL) == LLMPERF_OK)
+        llmperf_memory_of(other, &memory);
+    free(other);
     return memory.max_batch;
 }
 
@@ -477,7 +478,8 @@ static void predict_next(page *p, const llmperf_prediction *r, const llmperf_tex
     if (llmperf_dtype_bits(w->kv_dtype) >= 16) {
         llmperf_workload changed = config_asked(r->c);
         changed.kv_dtype = LLMPERF_DTYPE_FP8;
-        snprintf(why, sizeof why, "batch %s", human_count((double)batch_with(r, &changed), number));
+        snprintf(why, sizeof why, "batch %s",
+                 human_count((double)batch_with(p, r->c, &changed), number));
         put_command(p, r, style, "predict", "--kv-dtype fp8", why);
     }
     put_command(p, r, style, "layers", "", "operator by operator");
