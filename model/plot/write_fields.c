@@ -81,8 +81,7 @@ static void put_panel(sink *s, const llmperf_plot_panel *panel)
 static void put_tree(sink *s, const llmperf_plot *plot)
 {
     sink_begin_object(s, NULL);
-    sink_text(s, "llmperf", llmperf_version());
-    sink_integer(s, "schema", LLMPERF_JSON_SCHEMA);
+    sink_head(s);
     sink_text(s, "plot", plot->kind);
     sink_text(s, "title", plot->title);
     sink_text(s, "subtitle", plot->subtitle);
@@ -90,14 +89,8 @@ static void put_tree(sink *s, const llmperf_plot *plot)
     for (int i = 0; i < plot->panel_count; i++)
         put_panel(s, &plot->panel[i]);
     sink_end_array(s);
-    sink_begin_array(s, "notes");
-    for (int i = 0; i < plot->notes.count; i++)
-        sink_text(s, NULL, plot->notes.text[i]);
-    sink_end_array(s);
-    sink_begin_array(s, "not_modelled");
-    for (int i = 0; i < plot->not_modelled.count; i++)
-        sink_text(s, NULL, plot->not_modelled.text[i]);
-    sink_end_array(s);
+    sink_notes(s, "notes", &plot->notes);
+    sink_notes(s, "not_modelled", &plot->not_modelled);
     sink_end_object(s);
 }
 

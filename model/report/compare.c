@@ -332,8 +332,7 @@ static void record_rows(sink *s, const llmperf_comparison *c, const groups *g)
 static void record_tree(sink *s, const llmperf_comparison *c, const groups *g)
 {
     sink_begin_object(s, NULL);
-    sink_text(s, "llmperf", llmperf_version());
-    sink_integer(s, "schema", LLMPERF_JSON_SCHEMA);
+    sink_head(s);
     sink_begin_array(s, "rows");
     for (int i = 0; i < c->row_count; i++) {
         sink_begin_object(s, NULL);
@@ -349,12 +348,8 @@ static void record_tree(sink *s, const llmperf_comparison *c, const groups *g)
     for (int k = 0; k <= g->count && c->row_count > 0; k++)
         put_summary(s, &g->summary[k]);
     sink_end_array(s);
-    sink_begin_array(s, "notes");
-    for (int i = 0; i < c->notes.count; i++)
-        sink_text(s, NULL, c->notes.text[i]);
-    sink_end_array(s);
-    sink_begin_array(s, "not_modelled");
-    sink_end_array(s);
+    sink_notes(s, "notes", &c->notes);
+    sink_notes(s, "not_modelled", NULL);
     sink_end_object(s);
 }
 

@@ -193,3 +193,29 @@ void sink_text(sink *s, const char *key, const char *value)
     else if (begin_cell(s, key))
         s->format->cell(s->row, value);
 }
+
+/* ---- what results share --------------------------------------------------------------------------------- */
+
+void sink_head(sink *s)
+{
+    sink_text(s, "llmperf", llmperf_version());
+    sink_integer(s, "schema", LLMPERF_JSON_SCHEMA);
+}
+
+void sink_positive(sink *s, const char *key, double value)
+{
+    if (value > 0)
+        sink_number(s, key, value);
+    else
+        sink_null(s, key);
+}
+
+void sink_notes(sink *s, const char *key, const llmperf_notes *notes)
+{
+    if (s->is_table)
+        return;
+    sink_begin_array(s, key);
+    for (int i = 0; notes && i < notes->count; i++)
+        sink_text(s, NULL, notes->text[i]);
+    sink_end_array(s);
+}

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "llmperf/base.h"
+#include "llmperf/spec.h"
 
 enum { SINK_DEPTH_MAX = 16, SINK_PATH_MAX = 512 };
 
@@ -70,5 +70,11 @@ void sink_integer(sink *s, const char *key, int64_t value);
 void sink_text(sink *s, const char *key, const char *value); /* NULL = null */
 void sink_bool(sink *s, const char *key, bool value);
 void sink_null(sink *s, const char *key);
+
+/* The first fields of every tree: versions of the program and of the layout. */
+void sink_head(sink *s);
+void sink_positive(sink *s, const char *key, double value); /* else null */
+/* NULL = none. A table has no place for prose. */
+void sink_notes(sink *s, const char *key, const llmperf_notes *notes);
 
 #endif

@@ -45,8 +45,7 @@ llmperf_status llmperf_list_open(FILE *out, const char *name, llmperf_list_write
         sink_open(&w->sink, out, f->sink);
         if (!w->sink.is_table) {
             sink_begin_object(&w->sink, NULL);
-            sink_text(&w->sink, "llmperf", llmperf_version());
-            sink_integer(&w->sink, "schema", LLMPERF_JSON_SCHEMA);
+            sink_head(&w->sink);
         }
     }
     *ret_writer = w;
@@ -82,10 +81,8 @@ llmperf_status llmperf_list_close(llmperf_list_writer *w, llmperf_error *error)
         status = page_close(&w->page, error);
     } else {
         if (!w->sink.is_table) {
-            sink_begin_array(&w->sink, "notes");
-            sink_end_array(&w->sink);
-            sink_begin_array(&w->sink, "not_modelled");
-            sink_end_array(&w->sink);
+            sink_notes(&w->sink, "notes", NULL);
+            sink_notes(&w->sink, "not_modelled", NULL);
             sink_end_object(&w->sink);
         }
         status = sink_close(&w->sink, error);
@@ -100,10 +97,7 @@ static void put_fields(sink *s, const char *const *keys, const line *l)
     sink_begin_object(s, NULL);
     sink_text(s, keys[0], l->name);
     for (int i = 0; i < CELLS - 2; i++)
-        if (l->value[i] > 0)
-            sink_number(s, keys[i + 1], l->value[i]);
-        else
-            sink_null(s, keys[i + 1]);
+        sink_positive(s, keys[i + 1], l->value[i]);
     sink_text(s, keys[CELLS - 1], l->last);
     sink_end_object(s);
     sink_end_row(s);

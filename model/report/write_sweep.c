@@ -35,8 +35,7 @@ static void open_tree(sink *s, const char *model, llmperf_sweep_phase phase,
                       const char *calibrations, const char *const *axes)
 {
     sink_begin_object(s, NULL);
-    sink_text(s, "llmperf", llmperf_version());
-    sink_integer(s, "schema", LLMPERF_JSON_SCHEMA);
+    sink_head(s);
     sink_text(s, "model", model);
     sink_text(s, "calibration", calibrations);
     sink_text(s, "phase", phase == LLMPERF_SWEEP_DECODE ? "decode" : "prefill");
@@ -136,10 +135,7 @@ void llmperf_sweep_row_write(llmperf_sweep_writer *w, const llmperf_sweep_row *r
 static void close_tree(sink *s, bool calibrated, const llmperf_notes *skipped)
 {
     sink_end_array(s);
-    sink_begin_array(s, "notes");
-    for (int i = 0; i < skipped->count; i++)
-        sink_text(s, NULL, skipped->text[i]);
-    sink_end_array(s);
+    sink_notes(s, "notes", skipped);
     sink_begin_array(s, "not_modelled");
     if (!calibrated)
         sink_text(s, NULL,

@@ -27,6 +27,13 @@ llmperf_status record_model(FILE *out, const sink_format *format, const llmperf_
 llmperf_status record_hw(FILE *out, const sink_format *format, const llmperf_hw *hw,
                          llmperf_error *error);
 
+/* Fields that results share. Model: c NULL = as its file holds it. */
+void record_put_model(sink *s, const llmperf_model *model, const llmperf_config *c);
+void record_put_hw(sink *s, const llmperf_hw *hw);
+void record_put_workload(sink *s, const llmperf_config *c);
+const char *record_dtype(int dtype); /* its name; NULL = none */
+
+/* `style` is not NULL. */
 llmperf_status page_prediction(FILE *out, const page_format *format,
                                const llmperf_prediction *prediction,
                                const llmperf_text_style *style, llmperf_error *error);
