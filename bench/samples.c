@@ -142,7 +142,7 @@ llmperf_op llmperf_sample_gemm(llmperf_dtype dtype, llmperf_dtype weights, doubl
     return op;
 }
 
-/* As model/layer_attention.c counts it; tests/unit/test_samples.c holds the two together. */
+/* As model/op/layer_attention.c counts it; tests/unit/test_samples.c holds the two together. */
 llmperf_op llmperf_sample_attention(const llmperf_attention_shape *s)
 {
     llmperf_op op =

@@ -2,7 +2,7 @@
 /*
  * A deterministic device: it answers from a formula, with seeded noise, and fails on request. It
  * runs no clock and no thread, so a whole calibration takes milliseconds and repeats bit by bit.
- * The formula is written here a second time on purpose: a mistake in model/time.c then shows.
+ * The formula is written here a second time on purpose: a mistake in model/time/time.c then shows.
  *
  * Options (numbers; the defaults are what specs/hardware/fake.yaml says):
  *   fp64 fp32 tf32 bf16 fp16 fp8 int8   peak, flop/s; 0 = not supported

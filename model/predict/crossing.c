@@ -44,7 +44,7 @@ typedef struct affine {
 /* The product with whole tiles of rows: as large ones run, whatever the batch at hand. */
 static llmperf_op of_whole_tiles(const llmperf_op *op)
 {
-    static const double ROWS = 256; /* the tallest tile of model/time.c */
+    static const double ROWS = 256; /* the tallest tile of model/time/time.c */
     llmperf_op whole = *op;
     double times = ROWS / op->m;
     whole.m = ROWS;

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 
-from llmperf_test import (DATA, SOURCE, SPECS, Failure, case, expect, folder, main,
+from llmperf_test import (DATA, SOURCE, SPECS, Failure, case, equal, expect, folder, main,
                           parse_json, run)
 
 PAGES = [SOURCE / "README.md", SOURCE / "specs" / "README.md",
@@ -234,13 +234,37 @@ def broken_references(text, pages):
             if not any(words.startswith(section.lower()) for words in pages.get(page, []))]
 
 
+ROOMS = ("include", "model", "bench", "calib", "cli", "kernels", "png")
+OWN_FILE = re.compile(rf"(?<![\w/.-])(?:{'|'.join(ROOMS)}|tests)/[\w./*-]+\.(?:[ch]|cu|py|build)\b")
+
+
+def sources():
+    files = [path for room in ROOMS for path in sorted((SOURCE / room).rglob("*.[ch]"))]
+    expect(len(files) > 100, f"{len(files)} files found")
+    return files
+
+
+def lost_files(text):
+    """Files of ours that a text names and the tree has not; X stands for any name."""
+    return [name for name in OWN_FILE.findall(text)
+            if not any(SOURCE.glob(re.sub(r"(?<![A-Z])X(?![A-Z])", "*", name)))]
+
+
+@case("every file that a page or a comment names exists")
+def _():
+    equal(lost_files("see model/lost.c, model/op/layer_X.c, cli/cmd_*.c"), ["model/lost.c"])
+    pages = [SOURCE / "CONTRIBUTING.md", SOURCE / "DATA-LICENSES.md",
+             SOURCE / "specs" / "models-notes.md", *PAGES]
+    faults = [f"{path.relative_to(SOURCE)}: {name}" for path in pages + sources()
+              for name in lost_files(path.read_text("utf-8"))]
+    expect(not faults, "\n".join(faults))
+
+
 @case("every section that a comment names exists")
 def _():
     pages = {page.stem: headings(page) for page in (SOURCE / "docs").glob("*.md")}
     expect(broken_references('see docs/model.md, "Nowhere".', pages) != [], "the test sees nothing")
-    files = [path for room in ("include", "model", "bench", "calib", "cli", "kernels", "png")
-             for path in sorted((SOURCE / room).rglob("*.[ch]"))]
-    expect(len(files) > 100, f"{len(files)} files found")
+    files = sources()
     faults = [f"{path.relative_to(SOURCE)}: {reference}" for path in files
               for reference in broken_references(path.read_text("utf-8"), pages)]
     expect(not faults, "\n".join(faults))
