@@ -51,7 +51,7 @@ bool field_in_range(const layer_field *field, const llmperf_layer *layer)
 
 const char *field_word(const layer_field *field, const llmperf_layer *layer)
 {
-    return field->words[field_value(field, layer)];
+    return field_in_range(field, layer) ? field->words[field_value(field, layer)] : "?";
 }
 
 llmperf_status layer_out_of_range(const char *model, int number, llmperf_error *error)

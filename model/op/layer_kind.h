@@ -82,8 +82,8 @@ typedef struct layer_kind layer_kind;
  */
 struct layer_kind {
     const char *name; /* its key in model files and in the record */
-    const layer_field
-        *fields;          /* up to a NULL key; a layer has the kind when the first is above 0 */
+    /* up to a NULL key; a layer has the kind when the first is above 0 */
+    const layer_field *fields;
     const char *not_with; /* name of a kind that a layer cannot have beside this one */
     bool mixes;           /* tokens with one another: attention and its kin; else feed-forward */
     void (*emit)(emitter *e, const llmperf_layer *layer);
@@ -131,7 +131,7 @@ int64_t field_absent(const layer_kind *kind, const layer_field *field, const llm
 /* A count in its range, or absent; a word of the list. */
 bool field_in_range(const layer_field *field, const llmperf_layer *layer);
 
-/* The word of a FIELD_WORD. */
+/* The word of a FIELD_WORD; "?" where it is out of range. */
 const char *field_word(const layer_field *field, const llmperf_layer *layer);
 
 /* The fault of a field that is out of range. */
