@@ -171,6 +171,26 @@ Test(choose, lending_by_hand)
     cr_expect(calib.borrowed == 0);
 }
 
+/*
+ * docs/calibration.md, "Borrowing": 0.08 between twins, 0.12 a unit of distance, up to 1.2 of them.
+ * H200 and H100 are alike in units (132) and peaks; 4.8 and 3.35 TB/s are half of 0.5189 octaves apart:
+ * 0.08 + 0.12 x 0.25944. A part that nobody knows is as far as any: 0.08 + 0.12 x 1.2.
+ */
+Test(choose, what_borrowing_costs_by_hand)
+{
+    cr_assert(choose("h200-sxm", NULL));
+    cr_expect(fabs(calib.borrowed - 0.111133) < 1e-5, "%g", calib.borrowed);
+    snprintf(calib.hw, sizeof calib.hw, "a part that nobody ships");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(fabs(calib.borrowed - 0.224) < 1e-12, "%g", calib.borrowed);
+    /* A100 to H100: 18.88 and 25.38 GB/s, 2.889 and 7.495 TFLOP/s a unit: half of 0.427 + 1.375
+     * octaves, and half a generation: 1.4, which is too far to count */
+    snprintf(calib.hw, sizeof calib.hw, "a100-sxm-80gb");
+    load_part("h100-sxm");
+    llmperf_calib_lend(&calib, &paths, &hw);
+    cr_expect(fabs(calib.borrowed - 0.224) < 1e-12, "%g", calib.borrowed);
+}
+
 /* ---- times are cycles ------------------------------------------------------------------------------ */
 
 Test(choose, what_is_a_time)

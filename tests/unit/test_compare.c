@@ -212,3 +212,20 @@ Test(compare, rows_that_beat_the_datasheet_are_told)
     cr_assert_eq(c.notes.count, 1);
     llmperf_comparison_free(&c);
 }
+
+/* measured / roofline = 1, 4, 2 and 32: the factor is in the middle of 2 and 4, so that one row that is
+ * far off does not move it; it is no mean (9.75) and no extreme. */
+Test(compare, the_constant_is_the_median)
+{
+    llmperf_comparison c = {0};
+    llmperf_compare_summary s;
+    add(&c, "a", 10, 10, 10);
+    add(&c, "a", 40, 10, 10);
+    add(&c, "a", 20, 10, 10);
+    add(&c, "a", 320, 10, 10);
+    cr_assert_eq(llmperf_compare_summarise(&c, "a", &s, NULL), LLMPERF_OK);
+    check_near(s.constant_factor, 3);
+    /* 3 x 10 over each, less 1 */
+    check_near(s.constant_mape_frac, (2 + 0.25 + 0.5 + 290 / 320.0) / 4);
+    llmperf_comparison_free(&c);
+}

@@ -225,6 +225,16 @@ Test(count, classes_of_the_toy_by_hand)
     cr_expect(llmperf_model_params(&model).embedding == 80 + 256);
 }
 
+/* A sink is one logit a head: 4 in each of 3 layers; biases of q, k and v are 8 + 4 + 4. */
+Test(count, sinks_and_biases_of_the_toy_by_hand)
+{
+    llmperf_model model = toy_model();
+    model.layers[0].attention.sinks = true;
+    cr_expect(llmperf_model_params(&model).total == 1656 + 3 * 4);
+    model.layers[0].attention.qkv_bias = true;
+    cr_expect(llmperf_model_params(&model).total == 1656 + 3 * (4 + 16));
+}
+
 /* ---- cases ---- */
 
 static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw,
@@ -369,6 +379,68 @@ Test(count, activations_are_the_largest_step)
     model.layers[0].attention.head_dim = model.layers[0].attention.value_dim = 16;
     c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40});
     cr_expect(llmperf_activation_bytes(&c, 1, 40) == 40 * (16 + 128) * 2 + 40);
+}
+
+/* Each token's rows of its two active experts stand side by side, with the shared one's: gate and up
+ * of 2 x 12 + 5 are 58 values, beside twice the hidden 8: 74 x 2 bytes a token. */
+Test(count, activations_hold_the_rows_of_all_active_experts)
+{
+    llmperf_model model = toy_model();
+    llmperf_hw hw = toy_hw();
+    model.layers[0].mlp = (llmperf_mlp){0};
+    model.layers[0].moe =
+        (llmperf_moe){.experts = 8, .active = 2, .ffn = 12, .shared_ffn = 5, .gated = true};
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40});
+    cr_expect(llmperf_activation_bytes(&c, 1, 40) == 40 * 148 + 40);
+}
+
+/* The widest tensor of a layer beside twice the hidden 8, in 2 bytes: of MLA 4 x (9 + 2) queries, of a
+ * mixer 2 x 4 x 5 values and gates, where the feed-forward network has 2 x 6. */
+Test(count, activations_hold_the_widest_tensor_of_any_layer)
+{
+    llmperf_model model = toy_model();
+    llmperf_hw hw = toy_hw();
+    model.layers[0].mlp.ffn = 6;
+    model.layers[0].attention = (llmperf_attention){0};
+    model.layers[0].mla = (llmperf_mla){
+        .heads = 4, .q_rank = 8, .kv_rank = 4, .nope_dim = 9, .rope_dim = 2, .value_dim = 3};
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40});
+    cr_expect(llmperf_activation_bytes(&c, 1, 40) == 40 * (16 + 44) * 2 + 40);
+    model.layers[0].mla = (llmperf_mla){0};
+    model.layers[0].ssm = (llmperf_ssm){
+        .kind = LLMPERF_SSM_MAMBA2, .heads = 4, .head_dim = 5, .state = 3, .groups = 2, .conv = 4};
+    c = config_on(&model, &hw, &(llmperf_workload){.prompt = 40});
+    cr_expect(llmperf_activation_bytes(&c, 1, 40) == 40 * (16 + 40) * 2 + 40);
+}
+
+/* Mamba-2 of 4 heads of 2 channels with 3 states: 24 values in fp32, and 3 columns of its convolution's
+ * 8 + 2 x 2 x 3 channels in 16 bit, in each of 3 layers: 3 x (96 + 120) bytes a sequence. */
+Test(count, states_are_held_in_memory)
+{
+    llmperf_model model = toy_model();
+    llmperf_hw hw = toy_hw();
+    llmperf_memory m, more;
+    model.layers[0].attention = (llmperf_attention){0};
+    model.layers[0].ssm = (llmperf_ssm){
+        .kind = LLMPERF_SSM_MAMBA2, .heads = 4, .head_dim = 2, .state = 3, .groups = 2, .conv = 4};
+    hw.memory_bytes = 2e9;
+    llmperf_config c = config_on(&model, &hw, &(llmperf_workload){.batch = 5, .prompt = 5});
+    llmperf_memory_of(&c, &m);
+    cr_expect(m.state_bytes == 5 * 648 && m.kv_bytes == 0);
+    cr_expect(m.total_bytes == m.weight_bytes + 5 * 648 + m.activation_bytes + m.reserved_bytes);
+    /* where a device holds all but these it holds as many sequences less */
+    hw.memory_bytes = m.total_bytes;
+    c = config_on(&model, &hw,
+                  &(llmperf_workload){.batch = 5,
+                                      .prompt = 5,
+                                      .memory_utilization = 1,
+                                      .reserve_bytes = m.reserved_bytes,
+                                      .has_reserve = true});
+    llmperf_memory_of(&c, &more);
+    cr_expect(more.fits && more.max_batch == 5, "%" PRId64, more.max_batch);
+    hw.memory_bytes -= 1;
+    llmperf_memory_of(&c, &more);
+    cr_expect(!more.fits && more.max_batch == 4, "%" PRId64, more.max_batch);
 }
 
 static bool fits_at(const llmperf_model *model, const llmperf_hw *hw, llmperf_workload w,

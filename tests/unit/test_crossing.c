@@ -356,3 +356,69 @@ Test(crossing, a_calibration_is_taken_at_whole_tiles)
     cr_expect(least < all.dense.exact && all.dense.exact < most, "%g in %g to %g", all.dense.exact,
               least, most);
 }
+
+/*
+ * Whole tiles hold 256 rows. A fit that pays 64 rows more for each product pays 64 / 256 more there: a
+ * peak of 989.4 / 1.25 TFLOP/s. R = 236.275: 1/R - 2/4096 = 0.00374408: 267.09.
+ */
+Test(crossing, whole_tiles_hold_256_rows)
+{
+    static llmperf_calib calib;
+    static llmperf_crossings all;
+    llmperf_model model = square();
+    llmperf_hw hw = h100();
+    llmperf_calib_init(&calib);
+    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    entry.param[LLMPERF_PARAM_GROUP] = 64;
+    cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                                &entry, NULL) == LLMPERF_OK);
+    llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
+    llmperf_crossings_of(&c, &calib, &all);
+    expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 267.09, 0.01, 268);
+}
+
+/* ---- intervals ---- */
+
+/* The batch of the 4096 x 4096 product where the ratio of compute to memory efficiency is `times`
+ * that of e_c = 0.8 and e_m = 0.5: R = 989.4 / 3.35 x 1.6 x times. */
+static int64_t batch_at(double times)
+{
+    double ridge = 989.4 / 3.35 * 1.6 * times;
+    return (int64_t)ceil(1 / (1 / ridge - 2.0 / 4096));
+}
+
+/*
+ * Errors of 10 % and 20 % with covariance 0.01 e_c e_m: var log(e_c / e_m) = 0.01 + 0.04 - 2 x 0.01 =
+ * 0.03. Borrowing adds 0.1^2: 0.04 in all, exp(1.645 x 0.2) = 1.39 to either side.
+ */
+Test(crossing, intervals_follow_the_ratio_of_the_efficiencies)
+{
+    static const double Z90 = 1.6448536269514722;
+    static llmperf_calib calib;
+    static llmperf_crossings all;
+    llmperf_model model = square();
+    llmperf_hw hw = h100();
+    for (int borrowed = 0; borrowed < 2; borrowed++) {
+        llmperf_calib_init(&calib);
+        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+        const double ec = entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
+        const double em = entry.param[LLMPERF_PARAM_MEMORY] = 0.5;
+        entry.covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] = 0.01 * ec * ec;
+        entry.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] = 0.04 * em * em;
+        entry.covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] = 0.01 * ec * em;
+        entry.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_COMPUTE] = 0.01 * ec * em;
+        cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
+                                    LLMPERF_DTYPE_BF16, &entry, NULL) == LLMPERF_OK);
+        calib.borrowed = 0.1 * borrowed;
+        llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
+        llmperf_crossings_of(&c, &calib, &all);
+        llmperf_crossing got = find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing;
+        double spread = exp(Z90 * sqrt(0.03 + 0.01 * borrowed));
+        cr_expect(got.batch == batch_at(1) && got.low == batch_at(1 / spread) &&
+                      got.high == batch_at(spread),
+                  "%" PRId64 " in %" PRId64 " to %" PRId64 ", by hand %" PRId64 " in %" PRId64
+                  " to %" PRId64,
+                  got.batch, got.low, got.high, batch_at(1), batch_at(1 / spread),
+                  batch_at(spread));
+    }
+}

@@ -309,6 +309,21 @@ Test(engine, fits_of_operators_take_the_place_of_the_profiles)
                   LLMPERF_CALIB_NO_ENTRY);
 }
 
+/* A profile of this part with kernels from another, or the other way round: the less certain counts. */
+Test(engine, what_is_borrowed_twice_is_as_wide_as_the_wider)
+{
+    static llmperf_calib kernels, both;
+    llmperf_calib_init(&kernels);
+    for (int i = 0; i < 2; i++) {
+        part.borrowed = i == 0 ? 0.1 : 0.3;
+        kernels.borrowed = i == 0 ? 0.3 : 0.1;
+        llmperf_engine_calib(&engine, &part, &hw, &kernels, &both);
+        cr_expect_eq(both.borrowed, 0.3);
+    }
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &both);
+    cr_expect_eq(both.borrowed, 0.3);
+}
+
 static llmperf_spec_paths source_paths(void)
 {
     llmperf_spec_paths paths = {.count = 1};
@@ -535,6 +550,23 @@ Test(engine, intervals_of_a_step_hold_its_host)
     cr_expect_eq(p.tpot_s.high, p.tpot_s.value);
 }
 
+/* Four prompts, a step each, whose 1 ms of the host is known to a half: all four err together. */
+Test(engine, equal_steps_of_a_prefill_err_together)
+{
+    static llmperf_prediction p;
+    llmperf_config c;
+    part.decode_residual = part.prefill_residual = 0;
+    part.covariance[LLMPERF_ENGINE_STEP][LLMPERF_ENGINE_STEP] = 0.25;
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    const llmperf_workload w = {.batch = 4, .prompt = 128, .chunk = 128};
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
+    cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK);
+    double share = 4 * 1e-3 / p.ttft_batch_s.value;
+    cr_expect_eq(p.prefill_steps, 4);
+    cr_expect(share > 0.3 && share < 1);
+    cr_expect_float_eq(p.ttft_batch_s.high / p.ttft_batch_s.value, exp(Z90 * 0.5 * share), 1e-9);
+}
+
 /* A served request's first token: the server's wait and the share that mixed steps take are of it. */
 Test(engine, intervals_of_a_served_request_hold_wait_and_mixing)
 {
@@ -570,6 +602,31 @@ Test(engine, intervals_of_a_served_request_hold_wait_and_mixing)
         /* 1 % of a parameter: exp(x) - 1 is x to a percent */
         cr_expect_float_eq((unsure.high - unsure.value) / (Z90 * 0.01 * slope), 1, 0.02);
     }
+}
+
+/*
+ * TTFT of one of 8 clients: its prompt and 7 x 0.05 of the others' in steps that take a fifth longer, half
+ * a decode step, the wait. What mixing and waiting cost is no floor: the datasheet's bytes are, and at
+ * most 5 % more bandwidth than it says.
+ */
+Test(engine, mixing_is_in_the_value_and_not_in_the_floor)
+{
+    const llmperf_run run = {.kind = LLMPERF_RUN_SERVING, .metric = LLMPERF_METRIC_TTFT};
+    const llmperf_workload w = {.batch = 8, .prompt = 512, .generate = 64};
+    llmperf_estimate got;
+    llmperf_config c, ideal;
+    llmperf_total prompt, least;
+    part.decode_residual = part.prefill_residual = 3; /* a factor of 20 is below any floor */
+    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
+    cr_assert(llmperf_config_init(&ideal, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
+    cr_assert(llmperf_run_predict(&c, &run, &got, &error) == LLMPERF_OK, "%s", error.text);
+    llmperf_prefill_total(&c, 1, &prompt);
+    llmperf_prefill_total(&ideal, 1, &least);
+    double value = 1.2 * 1.35 * prompt.time_s + llmperf_tpot(&c, 8) / 2 + 5e-3;
+    double floor = (1.35 * least.time_s + llmperf_tpot(&ideal, 8) / 2) / 1.05;
+    cr_expect_float_eq(got.value / value, 1, 1e-9);
+    cr_expect_float_eq(got.low / floor, 1, 1e-9);
 }
 
 Test(engine, derivatives_agree_with_differences)
@@ -731,6 +788,31 @@ Test(engine, a_part_of_its_own_is_taken_as_it_is)
     cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.5);
 }
 
+/* Of one part a server's runs and batches of one's own are two entries: each load takes its own, a batch
+ * also the server's where there is no other. */
+Test(engine, a_load_takes_the_entry_of_its_kind)
+{
+    llmperf_spec_paths paths = source_paths();
+    llmperf_engine_part found;
+    load_part(&paths, "h100-sxm", &hw);
+    snprintf(part.hw, sizeof part.hw, "h100-sxm");
+    engine.part_count = 2;
+    for (int i = 0; i < 2; i++) {
+        engine.part[i] = part;
+        engine.part[i].serving = i == 1;
+        engine.part[i].param[LLMPERF_ENGINE_KV] = 0.5 + 0.1 * i;
+    }
+    for (int i = 0; i < 2; i++) {
+        llmperf_engine_choose(&paths, &engine, &hw, i == 1, &found);
+        cr_expect_eq(found.serving, i == 1);
+        cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.5 + 0.1 * i);
+    }
+    engine.part[0] = engine.part[1];
+    engine.part_count = 1;
+    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.6);
+}
+
 /* Entries of an H100 and of another part, to be asked about an H200. */
 static void two_lenders(const llmperf_spec_paths *paths, const char *second)
 {
@@ -841,6 +923,68 @@ Test(engine, no_estimate_leaves_the_span_of_the_measured)
     llmperf_spec_paths paths = source_paths();
     cr_assert(llmperf_list_specs(&paths, "hardware", ask_every_profile, &paths, &error) ==
               LLMPERF_OK);
+}
+
+/* A GPU of 100 units with so many times 1 TB/s and 100 TFLOP/s. */
+static llmperf_hw gpu_of(const char *name, const char *architecture, double bandwidth, double peak)
+{
+    llmperf_hw one = {.kind = "gpu", .vendor = "vendor", .units = 100};
+    snprintf(one.name, sizeof one.name, "%s", name);
+    snprintf(one.architecture, sizeof one.architecture, "%s", architecture);
+    one.mem_bytes_per_s = 1e12 * bandwidth;
+    one.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14 * peak;
+    return one;
+}
+
+/*
+ * Four parts around one, a quarter and four times its bandwidth or its peak: d = 1 to it, 2 to each
+ * other; likeness 0.7 + 0.3 exp(-1/2) = 0.88196 and 0.7 + 0.3 exp(-1) = 0.81036. All four measured the
+ * same: the best linear estimate would be 4 x 0.88196 / (1.0225 + 3 x 0.81036) = 1.0215 of the way from
+ * what is typical, beyond all that was measured.
+ */
+Test(engine, what_all_lenders_agree_on_is_not_exceeded)
+{
+    static const double MEASURED[] = {0.9, 0.6};
+    const llmperf_hw around[] = {gpu_of("a", "hopper", 4, 1), gpu_of("b", "hopper", 0.25, 1),
+                                 gpu_of("c", "hopper", 1, 4), gpu_of("d", "hopper", 1, 0.25)};
+    const llmperf_hw asked = gpu_of("asked", "hopper", 1, 1);
+    const llmperf_hw *lender_hw[4];
+    const llmperf_engine_part *lender[4];
+    double got[LLMPERF_ENGINE_PARAM_COUNT];
+    int nearest;
+    for (int i = 0; i < 4; i++) {
+        lender_hw[i] = &around[i];
+        lender[i] = &part;
+        cr_expect_float_eq(llmperf_engine_likeness(&around[i], &asked), 0.88196, 1e-5);
+        cr_expect_float_eq(llmperf_engine_likeness(&around[i], &around[(i + 1) % 4]), 0.81036,
+                           1e-5);
+    }
+    for (int i = 0; i < 2; i++) {
+        part.param[LLMPERF_ENGINE_WEIGHT] = MEASURED[i];
+        llmperf_engine_mean(lender, lender_hw, 4, &asked, false, got, &nearest);
+        cr_expect_float_eq(got[LLMPERF_ENGINE_WEIGHT], MEASURED[i], 1e-12);
+    }
+}
+
+/* Units alike, generations apart: half of the difference of compute capabilities is the distance d, and
+ * likeness 0.7 + 0.3 exp(-d / 2). Volta 7.0, Turing 7.5, Ampere 8.0, Ada 8.9, Hopper 9.0, Blackwell 10.0. */
+Test(engine, generations_are_apart_by_half_their_capabilities)
+{
+    static const struct {
+        const char *a, *b;
+        double apart;
+    } ROWS[] = {{"hopper", "hopper", 0},    {"ampere", "hopper", 1},   {"ada", "hopper", 0.1},
+                {"hopper", "blackwell", 1}, {"turing", "ampere", 0.5}, {"volta", "blackwell", 3},
+                {"cdna3", "cdna4", 0.1}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        const llmperf_hw a = gpu_of("a", ROWS[i].a, 1, 1), b = gpu_of("b", ROWS[i].b, 1, 1);
+        double like = 0.7 + 0.3 * exp(-ROWS[i].apart / 2 / 2);
+        cr_expect_float_eq(llmperf_engine_likeness(&a, &b), like, 1e-12, "%s and %s: %g", ROWS[i].a,
+                           ROWS[i].b, llmperf_engine_likeness(&a, &b));
+    }
+    /* one unit's bandwidth and peak each count half: an octave of one and two of the other, 1.5 */
+    const llmperf_hw a = gpu_of("a", "hopper", 1, 1), b = gpu_of("b", "hopper", 2, 4);
+    cr_expect_float_eq(llmperf_engine_likeness(&a, &b), 0.7 + 0.3 * exp(-1.5 / 2), 1e-12);
 }
 
 Test(engine, a_part_that_is_held_up_by_something_unknown_lends_nothing)

@@ -879,6 +879,70 @@ Test(fit, warm_operands_do_not_count)
     llmperf_samples_free(&m.samples);
 }
 
+/* An L2 of 50 MB keeps nothing of 75 MB and more that come round: 20 MB of weights four times over. */
+Test(fit, cold_is_what_comes_round_too_late)
+{
+    static const struct {
+        double weights, copies;
+        bool cold;
+    } ROWS[] = {
+        {20e6, 1, false}, {20e6, 3, false}, {20e6, 4, true}, {80e6, 1, true}, {2e6, 4, false}};
+    const llmperf_hw hw = part();
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        llmperf_sample s = {
+            .op = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, 8, 1024, ROWS[i].weights / 2 / 1024),
+            .kind = LLMPERF_SAMPLE_GEMM,
+            .copies = ROWS[i].copies,
+            .time_s = 1e-3};
+        cr_expect(llmperf_sample_is_cold(&s, &hw) == ROWS[i].cold, "%g bytes, %g copies",
+                  ROWS[i].weights, ROWS[i].copies);
+        s.place = LLMPERF_PLACE_COLD; /* what a file says counts for more */
+        cr_expect(llmperf_sample_is_cold(&s, &hw));
+        s.place = LLMPERF_PLACE_WARM;
+        cr_expect(!llmperf_sample_is_cold(&s, &hw));
+    }
+}
+
+/*
+ * One shape was measured 3,000 times, a day when it took half as long again; 686 others once. Every cell
+ * of an octave a side gives one row before any gives a second, so that the others decide.
+ */
+Test(fit, one_shape_over_and_over_does_not_decide)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.7;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    t.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
+    t.param[LLMPERF_PARAM_NORM] = 2;
+    maker m = make(t, 0.01, 0);
+    for (int i = 0; i < 3000; i++) {
+        put(&m, llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, 2048, 8192, 8192), LLMPERF_SAMPLE_GEMM);
+        m.samples.sample[i].time_s *= 1.5;
+    }
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true, .points = 400});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.quality.points == 400);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    expect_param(&e, &t, LLMPERF_PARAM_COMPUTE, 0.02);
+    llmperf_samples_free(&m.samples);
+}
+
+/* A sharp roof at 0.5 of the peak and 0.8 of the bandwidth: two numbers say all, on a grid of 0.02. */
+Test(fit, the_baseline_has_a_number_for_each_side)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_GEMM);
+    t.param[LLMPERF_PARAM_COMPUTE] = 0.5;
+    t.param[LLMPERF_PARAM_MEMORY] = 0.8;
+    maker m = make(t, 0, 0);
+    put_products(&m, LLMPERF_DTYPE_BF16, 1, 8192);
+    llmperf_fits fits = run(&m, &(llmperf_fit_options){.plain = true});
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.quality.constant_frac < 1e-9, "%g", e.quality.constant_frac);
+    cr_expect(e.quality.roofline_frac > 0.2 && e.quality.roofline_frac < 0.5);
+    llmperf_samples_free(&m.samples);
+}
+
 Test(fit, disturbed_samples_go_unless_there_is_little_else)
 {
     llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
@@ -902,6 +966,55 @@ Test(fit, disturbed_samples_go_unless_there_is_little_else)
         cr_expect(is_near(e.param[LLMPERF_PARAM_MEMORY], all ? 0.35 : 0.7, 0.02));
         llmperf_samples_free(&m.samples);
     }
+}
+
+/* Faster than 95 % of the datasheet's time is not this operator: refused, and told. */
+Test(fit, what_beats_the_roofline_is_refused)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.7;
+    t.param[LLMPERF_PARAM_LAUNCH] = 2e-6;
+    maker m = make(t, 0.01, 0);
+    for (double values = 1e5; values < 1e9; values *= 1.4)
+        put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+            LLMPERF_SAMPLE_ELEMENTWISE);
+    const int64_t sound = m.samples.count;
+    for (int i = 0; i < 6; i++) {
+        llmperf_op op = llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, 1e6 + i, 1e6 + i);
+        put(&m, op, LLMPERF_SAMPLE_ELEMENTWISE);
+        m.samples.sample[sound + i].time_s = (i < 5 ? 0.94 : 0.96) * op.bytes / 3e12;
+    }
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.quality.refused == 5 && e.quality.samples == sound + 1, "%d",
+              (int)e.quality.refused);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.02);
+    llmperf_samples_free(&m.samples);
+}
+
+/*
+ * Every second sample is 30 % longer, known to as much as its own time: an interval of 20 times 5 %
+ * leaves 1 / 401 of its weight. With equal weights the fit would stand in the middle, 14 % off.
+ */
+Test(fit, a_wide_interval_weighs_little)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.7;
+    t.param[LLMPERF_PARAM_LAUNCH] = 2e-6;
+    maker m = make(t, 0.001, 0);
+    for (double values = 1e5; values < 1e9; values *= 1.4)
+        for (int wide = 0; wide < 2; wide++) {
+            put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+                LLMPERF_SAMPLE_ELEMENTWISE);
+            llmperf_sample *s = &m.samples.sample[m.samples.count - 1];
+            s->time_s *= wide ? 1.3 : 1;
+            s->ci_s = wide ? s->time_s : 0;
+        }
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    expect_param(&e, &t, LLMPERF_PARAM_MEMORY, 0.01);
+    expect_param(&e, &t, LLMPERF_PARAM_LAUNCH, 0.02);
+    llmperf_samples_free(&m.samples);
 }
 
 Test(fit, many_samples_are_thinned_by_shape_and_all_are_scored)
@@ -1302,6 +1415,160 @@ Test(fit, standard_errors_are_the_scatter_of_repetitions)
     double said = errors / trials;
     cr_expect(is_near(mean, 3e-6, 0.02), "mean %g", mean);
     cr_expect(said > 0.75 * scatter && said < 1.5 * scatter, "said %g, scatter %g", said, scatter);
+}
+
+/*
+ * The same where shapes of an octave of bytes share a shift of 10 %, noise apart 1 %: ten octaves tell
+ * what a hundred independent samples would tell three times as well.
+ */
+Test(fit, standard_errors_know_that_families_err_together)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.6;
+    double sum = 0, squares = 0, errors = 0;
+    int trials = CASES(200) > 40 ? CASES(200) : 40;
+    for (int trial = 0; trial < trials; trial++) {
+        maker m = make(t, 0.01, 0);
+        m.r.state = (uint64_t)trial + 501;
+        for (int octave = 0; octave < 10; octave++) {
+            double shift = exp(0.1 * normal(&m.r));
+            for (int i = 0; i < 10; i++) {
+                double values = ldexp(1 + 0.09 * i, 24 + octave);
+                put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+                    LLMPERF_SAMPLE_ELEMENTWISE);
+                m.samples.sample[m.samples.count - 1].time_s *= shift;
+            }
+        }
+        llmperf_fits fits = run(&m, NULL);
+        llmperf_calib_entry e = only(&fits);
+        double x = log(e.param[LLMPERF_PARAM_MEMORY]);
+        sum += x;
+        squares += x * x;
+        errors += sqrt(e.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY]) /
+                  e.param[LLMPERF_PARAM_MEMORY];
+        llmperf_samples_free(&m.samples);
+    }
+    double mean = sum / trials, scatter = sqrt(squares / trials - mean * mean);
+    double said = errors / trials;
+    cr_expect(scatter > 0.025 && scatter < 0.05, "%g", scatter);
+    cr_expect(said > 0.7 * scatter && said < 1.5 * scatter, "said %g, scatter %g", said, scatter);
+}
+
+/* ---- what few samples cannot know ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What nine tenths of |log(measured / predicted)| stay below, over 1.645: linear between neighbours. */
+static double residual_by_hand(const maker *m, const llmperf_calib_entry *e)
+{
+    double off[64];
+    const int n = (int)m->samples.count;
+    maker fitted = *m;
+    fitted.truth = *e;
+    cr_assert(n <= 64);
+    for (int i = 0; i < n; i++)
+        off[i] =
+            fabs(log(m->samples.sample[i].time_s / true_time(&fitted, &m->samples.sample[i].op)));
+    qsort(off, (size_t)n, sizeof *off, ascending);
+    double at = 0.9 * (n - 1);
+    int below = (int)at;
+    double above = off[below + 1 < n ? below + 1 : below];
+    return (off[below] + (at - below) * (above - off[below])) / 1.6448536269514722;
+}
+
+/* Large streams of one octave, off by so much each: nothing but the bandwidth is to be told. */
+static maker streams_off_by(const double *off, int count, int times)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.6;
+    maker m = make(t, 0, 0);
+    for (int i = 0; i < count; i++) {
+        double values = ldexp(1 + 0.9 * (i / times) / count, 28);
+        put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+            LLMPERF_SAMPLE_ELEMENTWISE);
+        m.samples.sample[i].time_s *= exp(off[i]);
+    }
+    return m;
+}
+
+static llmperf_calib_entry fit_of_bandwidth(maker *m)
+{
+    llmperf_fits fits = run(m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_assert(e.fitted == UINT64_C(1) << LLMPERF_PARAM_MEMORY, "%s", e.remarks);
+    cr_expect(e.quality.left_out_frac == 0, "one family: none can be left out");
+    return e;
+}
+
+/*
+ * Six samples and one parameter: five degrees of freedom. The residuals are sqrt(6 / 5) too small, and a
+ * 95 % point of Student's t with 5 is 2.0150, not 1.6449 (any table; the expansion that stands for it is
+ * good to half a percent).
+ */
+Test(fit, a_fit_of_few_samples_follows_them)
+{
+    static const double OFF[] = {-0.03, 0.02, -0.01, 0.01, -0.02, 0.03};
+    maker m = streams_off_by(OFF, 6, 1);
+    llmperf_calib_entry e = fit_of_bandwidth(&m);
+    double want = residual_by_hand(&m, &e) * sqrt(6.0 / 5) * 2.0150484 / 1.6448536;
+    cr_expect(is_near(e.residual, want, 6e-3), "%g, by hand %g", e.residual, want);
+    llmperf_samples_free(&m.samples);
+}
+
+/*
+ * Four operators measured twice. Where the second times are 6 % longer and shorter by turns there is no
+ * drift: their mean is 0. Where all are 6 % longer the run drifted by that, and all of it counts. Eight
+ * samples, one parameter: sqrt(8 / 7), and 1.8946 for Student's t with 7.
+ */
+Test(fit, repeats_tell_drift_from_noise)
+{
+    static const double BY_TURNS[] = {0, 0.06, 0, -0.06, 0, 0.06, 0, -0.06};
+    static const double ALL[] = {0, 0.06, 0, 0.06, 0, 0.06, 0, 0.06};
+    for (int drifts = 0; drifts < 2; drifts++) {
+        maker m = streams_off_by(drifts ? ALL : BY_TURNS, 8, 2);
+        llmperf_calib_entry e = fit_of_bandwidth(&m);
+        double own = residual_by_hand(&m, &e) * sqrt(8.0 / 7) * 1.8945786 / 1.6448536;
+        double want = sqrt(own * own + (drifts ? 0.06 * 0.06 : 0));
+        cr_expect(is_near(e.residual, want, 3e-3), "%g, by hand %g (%s)", e.residual, want,
+                  e.remarks);
+        cr_expect(strstr(e.remarks, drifts ? "4 measured twice: +6.0 %"
+                                           : "4 measured twice: +0.0 %") != NULL ||
+                      (!drifts && strstr(e.remarks, "4 measured twice: -0.0 %") != NULL),
+                  "%s", e.remarks);
+        llmperf_samples_free(&m.samples);
+    }
+}
+
+/*
+ * Two octaves of bytes, one 5 % faster and one 5 % slower than the fit of both. A fit without the one
+ * stands at the other: off by exp(0.1) - 1 and exp(-0.1) - 1, 0.1052 and 0.0952. What shapes left out
+ * err by widens the residual: mean |x| of a normal distribution is 0.798 deviations.
+ */
+Test(fit, an_octave_left_out_errs_by_twice_its_shift)
+{
+    llmperf_calib_entry t = truth_of(LLMPERF_KIND_ELEMENTWISE);
+    t.param[LLMPERF_PARAM_MEMORY] = 0.3;
+    maker m = make(t, 0, 0);
+    for (int octave = 0; octave < 2; octave++)
+        for (int i = 0; i < 20; i++) {
+            double values = ldexp(1 + 0.045 * i, 27 + octave);
+            put(&m, llmperf_sample_elementwise(LLMPERF_DTYPE_BF16, values, values),
+                LLMPERF_SAMPLE_ELEMENTWISE);
+            m.samples.sample[m.samples.count - 1].time_s *= exp(octave ? 0.05 : -0.05);
+        }
+    llmperf_fits fits = run(&m, NULL);
+    llmperf_calib_entry e = only(&fits);
+    cr_expect(e.fitted == UINT64_C(1) << LLMPERF_PARAM_MEMORY, "%s", e.remarks);
+    cr_expect(is_near(e.quality.left_out_frac, (0.10517 + 0.09516) / 2, 0.03), "%g",
+              e.quality.left_out_frac);
+    cr_expect(
+        is_near(e.residual, log1p(e.quality.left_out_frac) / sqrt(2 / 3.14159265358979), 1e-3),
+        "%g, left out %g", e.residual, e.quality.left_out_frac);
+    llmperf_samples_free(&m.samples);
 }
 
 /* ---- manners ---- */

@@ -19,6 +19,7 @@ static llmperf_engine engine;
 static llmperf_engine_part truth;
 static unsigned long long state;
 static const char *format; /* of the weights */
+static bool served;        /* by a server: else batches of their own */
 
 static double uniform(void)
 {
@@ -50,6 +51,7 @@ static void set_up(void)
     runs = (llmperf_runs){0};
     state = 7;
     format = "bf16";
+    served = false;
 }
 
 static void tear_down(void)
@@ -73,7 +75,7 @@ static void add_run(const char *gpu, const char *name, llmperf_metric metric, in
     llmperf_estimate estimate;
     llmperf_run run = {.devices = tp,
                        .tp = tp,
-                       .kind = LLMPERF_RUN_STATIC,
+                       .kind = served ? LLMPERF_RUN_SERVING : LLMPERF_RUN_STATIC,
                        .batch = batch,
                        .prompt = prompt,
                        .generate = generate,
@@ -237,6 +239,49 @@ Test(fit_engine, a_part_with_few_rows_leans_on_its_twin)
     cr_expect_geq(engine.borrowed, 0.1);
 }
 
+/* Three rows without an error of their own: what like parts leave is what they may hide. Residuals are
+ * pooled in squares as if the engine's were ten rows: sqrt(10 / 13) of it. */
+Test(fit_engine, residuals_of_few_rows_are_the_engines)
+{
+    add_grid("h100-sxm", 0.2, 0);
+    for (int m = 0; m < 3; m++)
+        add_run("h200-sxm", MODELS[m], LLMPERF_METRIC_DECODE_RATE, 1, 128, 128, 1, 1);
+    cr_assert(fit(&(llmperf_engine_fit_options){.quick = true}) == LLMPERF_OK, "%s", error.text);
+    cr_assert_eq(engine.part_count, 2);
+    double many = engine.part[0].decode_residual, few = engine.part[1].decode_residual;
+    cr_expect(many > 0.12 && many < 0.3, "%g", many);
+    cr_expect_float_eq(few / (many * sqrt(10.0 / 13)), 1, 0.06, "%g beside %g", few, many);
+}
+
+/* Two stacks that time one part differ by 5 %: no fit is better than that, however well it agrees. */
+Test(fit_engine, no_residual_is_below_what_two_stacks_differ_by)
+{
+    add_grid("h100-sxm", 0, 0);
+    cr_assert(fit(&(llmperf_engine_fit_options){.quick = true}) == LLMPERF_OK, "%s", error.text);
+    cr_expect_eq(engine.part[0].decode_residual, 0.05);
+    cr_expect_eq(engine.part[0].prefill_residual, 0.05);
+}
+
+/* Served requests wait 50 ms before their first step, however many steps it takes after that. */
+Test(fit_engine, the_wait_of_served_requests_comes_back)
+{
+    truth.param[LLMPERF_ENGINE_REQUEST] = 0.05;
+    truth.param[LLMPERF_ENGINE_MIXED] = 0.2;
+    served = true;
+    for (size_t m = 0; m < sizeof MODELS / sizeof *MODELS; m++)
+        for (int64_t batch = 1; batch <= 64; batch *= 4)
+            for (double length = 128; length <= 2048; length *= 4) {
+                add_run("h100-sxm", MODELS[m], LLMPERF_METRIC_TTFT, batch, length, 256, 1,
+                        exp(0.02 * normal()));
+                add_run("h100-sxm", MODELS[m], LLMPERF_METRIC_E2E, batch, length, 256, 1,
+                        exp(0.02 * normal()));
+            }
+    cr_assert(fit(&(llmperf_engine_fit_options){.quick = true}) == LLMPERF_OK, "%s", error.text);
+    cr_expect(engine.part[0].serving);
+    expect_near(LLMPERF_ENGINE_REQUEST, 0.1);
+    expect_near(LLMPERF_ENGINE_WEIGHT, 0.1);
+}
+
 static int64_t refused;
 static char reason[LLMPERF_TEXT_MAX];
 
@@ -246,6 +291,24 @@ static void count_refused(const llmperf_run *run, const char *why, void *context
     (void)context;
     refused++;
     snprintf(reason, sizeof reason, "%s", why);
+}
+
+/* A whole request of `length` tokens in and out on an H100, operator by operator, at the datasheet. */
+static double roofline_of(const char *name, int64_t batch, int64_t length)
+{
+    static llmperf_model model;
+    static llmperf_hw hw;
+    char path[LLMPERF_PATH_MAX];
+    const llmperf_workload w = {.batch = batch, .prompt = length, .generate = length};
+    llmperf_config c;
+    llmperf_total prefill;
+    cr_assert(llmperf_find_model(&paths, name, path, &error) == LLMPERF_OK);
+    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK);
+    cr_assert(llmperf_find_hw(&paths, "h100-sxm", path, &error) == LLMPERF_OK);
+    cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK);
+    cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
+    llmperf_prefill_total(&c, batch, &prefill);
+    return prefill.time_s + (double)(length - 1) * llmperf_tpot(&c, batch);
 }
 
 Test(fit_engine, rows_that_no_profile_can_explain_are_left_out_and_told)
@@ -260,6 +323,16 @@ Test(fit_engine, rows_that_no_profile_can_explain_are_left_out_and_told)
     cr_expect_eq(engine.part[0].quality.refused, 1);
     cr_expect_eq(refused, 1);
     cr_expect(strstr(reason, "faster than the roofline"), "%s", reason);
+    /* a tenth faster is too fast as well; datasheets are beaten by a few percent */
+    runs.count = before;
+    for (int i = 0; i < 2; i++) {
+        add_run("h100-sxm", MODELS[0], LLMPERF_METRIC_E2E, 16, 2048, 2048, 1, 1);
+        runs.run[before + i].value = (i == 0 ? 0.9 : 0.98) * roofline_of(MODELS[0], 16, 2048);
+    }
+    refused = 0;
+    cr_assert(fit(&options) == LLMPERF_OK, "%s", error.text);
+    cr_expect_eq(refused, 1);
+    cr_expect_eq(engine.part[0].quality.rows, before + 1);
 }
 
 Test(fit_engine, runs_of_several_engines_need_a_name)

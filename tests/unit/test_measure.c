@@ -246,6 +246,27 @@ Test(measure, what_stays_throttled_is_accepted_and_flagged)
     cr_expect_eq(m.summary.count, 10);
 }
 
+/* Heat and company slow down and never speed up: of attempts alike in that the fastest stays, be it the
+ * first or the last. A repetition is 0.2 % faster or slower than the one before it. */
+Test(measure, of_attempts_in_company_the_fastest_stays)
+{
+    for (int direction = -1; direction <= 1; direction += 2) {
+        script s = {.seconds = 1e-3,
+                    .grow = 0.002 * direction,
+                    .flagged_from = 1,
+                    .flagged_to = 1 << 20,
+                    .flags = LLMPERF_SAMPLE_THROTTLED};
+        llmperf_measurement m = measure(&s, &(llmperf_measure_options){.retries = 3, QUICK});
+        cr_expect_eq(m.attempts, 4);
+        cr_expect(m.flags == LLMPERF_SAMPLE_THROTTLED);
+        /* the median of the first ten repetitions, or of the last ten */
+        double at = direction > 0 ? 0.5 * (s.reps / 4 - 10) + 6 : s.reps - 5.5;
+        double want = 1e-3 * (1 + s.grow * at);
+        cr_expect(fabs(m.summary.median_s / want - 1) < 5e-3, "%g, not %g", m.summary.median_s,
+                  want);
+    }
+}
+
 Test(measure, a_flag_of_the_warm_up_does_not_count)
 {
     script s = {.seconds = 1e-3,

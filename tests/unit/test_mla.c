@@ -118,6 +118,10 @@ Test(mla, decode_is_absorbed_by_hand)
     op = op_of(ops, count, LLMPERF_OP_ATTN_V_ABSORB);
     cr_expect(op->m == 2 && op->n == 128 && op->k == 512);
     EXPECT(op, weight_bytes, 128 * 512.0 * 128 * 2);
+    op = op_of(ops, count, LLMPERF_OP_ROPE); /* 64 channels of 128 queries and of the one key */
+    EXPECT(op, input_bytes, 2 * 129 * 64.0 * 2);
+    EXPECT(op, output_bytes, 2 * 129 * 64.0 * 2);
+    EXPECT(op, flop, 3 * 2 * 129 * 64.0);
     op = op_of(ops, count, LLMPERF_OP_ATTN_Q_A);
     cr_expect(op->m == 2 && op->n == 1536 && op->k == 7168);
     op = op_of(ops, count, LLMPERF_OP_ATTN_Q_B);
@@ -269,6 +273,8 @@ Test(mla, indexer_reads_an_eighth_at_128k)
     EXPECT(index, kv_read_bytes, 16777216);
     EXPECT(index, kv_write_bytes, 128);
     EXPECT(index, flop, 2.0 * 64 * 128 * 131072);
+    EXPECT(index, input_bytes, 64 * 128 * 2); /* its queries in 16 bit */
+    EXPECT(index, output_bytes, 2048 * 4);    /* chosen positions in 32 */
     double sparse_bytes = core->kv_read_bytes + index->kv_read_bytes;
     const llmperf_op *op = op_of(ops, count, LLMPERF_OP_INDEX_Q);
     cr_expect(op->n == 64 * 128 && op->k == 1536);

@@ -607,6 +607,9 @@ Test(ops, norms_by_kind_and_number)
         for (int i = 0; i < count; i++)
             norms += ops[i].id == LLMPERF_OP_NORM ? ops[i].repeat : 0;
         cr_expect(norms == (double)(3 * number + 1), "%d: %g", (int)number, norms);
+        /* behind the embedding: none, or those of attention in all three layers */
+        double before = ops[1].id == LLMPERF_OP_NORM ? ops[1].repeat : 0;
+        cr_expect(before == 3 * ceil(0.5 * (double)number), "%d: %g", (int)number, before);
     }
     /* BLOOM: one more behind the embedding */
     model = toy_model();

@@ -272,3 +272,102 @@ Test(predict, what_is_left_out_is_said)
     cr_expect(has_note(&left_out, "no calibration") && has_note(&left_out, "a vision tower"));
     cr_expect(has_note(&left_out, "sampling"));
 }
+
+/* ---- sums of their own ---- */
+
+/* Time of a decode step, operator by operator, and of its attention alone. */
+static double step_by_operators(int64_t batch, int64_t context, double *ret_attention_s)
+{
+    static llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_segment segment = llmperf_decode_segment(&c, batch, context);
+    int count = llmperf_emit(&c, &segment, 1, ops);
+    double sum = 0;
+    *ret_attention_s = 0;
+    for (int i = 0; i < count; i++) {
+        double time_s = ops[i].repeat * llmperf_time_op(&ops[i], &hw, NULL, NULL, NULL);
+        sum += time_s;
+        *ret_attention_s += ops[i].id == LLMPERF_OP_ATTN_CORE ? time_s : 0;
+    }
+    return sum;
+}
+
+/*
+ * Batching 16 sequences gives G = 16 t(1) / t(16) times the tokens; were attention read once for all,
+ * it would be G* with t(16) less 15 / 16 of its attention. It takes (G* - G) of the gain G* - 1.
+ */
+static double taken_by_hand(int64_t context)
+{
+    double one_attention, all_attention;
+    double one = step_by_operators(1, context, &one_attention);
+    double all = step_by_operators(16, context, &all_attention);
+    double gain = 16 * one / all, shared = 16 * one / (all - all_attention + one_attention);
+    return (shared - gain) / (shared - 1);
+}
+
+Test(predict, what_attention_takes_is_a_share_of_the_gain)
+{
+    llama_on_h100();
+    predict(&(llmperf_workload){.batch = 16, .context = 999, .has_context = true});
+    cr_expect(is_near(p.batching.taken, taken_by_hand(999), 1e-12), "%g", p.batching.taken);
+    /* at four times the keys: 1,000 of them, 4,000 */
+    cr_expect(is_near(p.batching.taken_long, taken_by_hand(3999), 1e-12), "%g",
+              p.batching.taken_long);
+    cr_expect(p.batching.taken > 0.05 && p.batching.taken_long > 1.5 * p.batching.taken);
+}
+
+/* 16 prompts and 15 x 16 tokens decoded after the first: 16 x 16 tokens are paid for; 2 devices. */
+Test(predict, cost_of_whole_requests_by_hand)
+{
+    llama_on_h100();
+    predict(&(llmperf_workload){
+        .batch = 16, .prompt = 2048, .generate = 16, .tp = 2, .price_usd_per_h = 3.6});
+    double whole_s = p.ttft_batch_s.value + 15 * p.tpot_s.value;
+    double device_hours_per_mtok = 2 * whole_s / (16 * 16) * 1e6 / 3600;
+    cr_expect(is_near(p.cost_with_prefill_usd_per_mtok, 3.6 * device_hours_per_mtok, 1e-12));
+    cr_expect(is_near(p.energy_with_prefill_wh_per_mtok, 700 * device_hours_per_mtok, 1e-12));
+    cr_expect(p.cost_with_prefill_usd_per_mtok > 1.5 * p.cost_usd_per_mtok);
+}
+
+/* ---- points of sweeps ---- */
+
+/* 4 prompts of 1,000 tokens, 600 of them cached: 4 x 400 are computed, in one step. */
+Test(predict, a_point_of_a_sweep_by_its_operators)
+{
+    static llmperf_op ops[LLMPERF_OPS_MAX];
+    llmperf_point point;
+    llama_on_h100();
+    predict(&(llmperf_workload){.batch = 4, .prompt = 1000, .cached = 600});
+    const llmperf_segment steps[] = {
+        {.sequences = 4, .query = 400, .past = 600, .logits = 4},
+        llmperf_decode_segment(&c, 4, c.workload.context),
+    };
+    for (int i = 0; i < 2; i++) {
+        int count = llmperf_emit(&c, &steps[i], 1, ops);
+        double flop = 0, bytes = 0, time_s = 0;
+        for (int k = 0; k < count; k++) {
+            flop += ops[k].repeat * ops[k].flop;
+            bytes += ops[k].repeat * ops[k].bytes;
+            time_s += ops[k].repeat * llmperf_time_op(&ops[k], &hw, NULL, NULL, NULL);
+        }
+        llmperf_point_of(&c, i == 0 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE, &point);
+        cr_expect(is_near(point.time_s.value, time_s, 1e-12));
+        cr_expect(is_near(point.tokens_per_s.value, (i == 0 ? 1600 : 4) / time_s, 1e-12));
+        cr_expect(is_near(point.intensity_flop_per_byte, flop / bytes, 1e-12));
+        cr_expect(point.kind == LLMPERF_ESTIMATE_BOUND && point.fits);
+        cr_expect(point.total_bytes == p.memory.total_bytes);
+    }
+}
+
+/* Llama 3.1 8B: 6.98 G dense weights and 2.1 GB of tables. On 14 GB neither bf16 (16.1 GB) nor less than
+ * that is asked for: fp8 (9.1 GB) fits, and so would int4, which loses more. On 9 GB int4 alone does. */
+Test(predict, the_widest_format_that_fits_is_named)
+{
+    llama_on_h100();
+    hw.memory_usable_bytes = 0;
+    hw.memory_bytes = 14e9;
+    predict(&(llmperf_workload){0});
+    cr_expect(!p.memory.fits && p.fitting_weight_dtype == LLMPERF_DTYPE_FP8);
+    hw.memory_bytes = 9e9;
+    predict(&(llmperf_workload){0});
+    cr_expect(!p.memory.fits && p.fitting_weight_dtype == LLMPERF_DTYPE_INT4);
+}

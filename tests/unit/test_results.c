@@ -402,6 +402,18 @@ Test(run_workload, everything_at_once_fills_memory_or_the_engines_default)
     cr_expect_eq(llmperf_run_in_flight(&c, &run, 0), 50);
 }
 
+/* Two threads on four cores are half of a processor; as many as there are, or more, are all of it. */
+Test(run_workload, threads_are_a_share_of_a_processor)
+{
+    static const double ROWS[][2] = {{0, 1}, {1, 0.25}, {2, 0.5}, {3, 0.75}, {4, 1}, {8, 1}};
+    llmperf_hw cpu = {.kind = "cpu", .units = 4}, gpu = {.kind = "gpu", .units = 4};
+    for (int i = 0; i < 6; i++) {
+        const llmperf_run run = {.threads = (int64_t)ROWS[i][0]};
+        cr_expect_eq(llmperf_run_share(&run, &cpu), ROWS[i][1], "%g threads", ROWS[i][0]);
+        cr_expect_eq(llmperf_run_share(&run, &gpu), 1);
+    }
+}
+
 Test(run_workload, refuses_what_is_not_predicted)
 {
     const llmperf_run good = {

@@ -573,6 +573,46 @@ Test(samples, skewed_loads_fill_the_busiest_device)
     cr_expect(again.rows == llmperf_moe_load_of(&s).rows);
 }
 
+/* No device has more rows than the busiest: on average they have the whole over the group. */
+Test(samples, the_busiest_device_has_no_less_than_the_mean)
+{
+    int cases = 0;
+    for (double tokens = 16; tokens <= 4096; tokens *= 4)
+        for (double ep = 2; ep <= 32; ep *= 2)
+            for (double skew = 0.4; skew < 2; skew += 0.4) {
+                const llmperf_moe_shape s = {
+                    .tokens = tokens, .experts = 64, .top_k = 4, .ep = ep, .skew = skew};
+                llmperf_moe_load load = llmperf_moe_load_of(&s);
+                double mean = tokens * 4 / ep;
+                cr_expect(load.rows >= mean * (1 - 1e-12) && load.rows <= tokens * 4,
+                          "%g tokens on %g devices, skew %g: %g rows, %g on average", tokens, ep,
+                          skew, load.rows, mean);
+                cr_expect(load.active >= 1 && load.active <= 64 / ep);
+                cases++;
+            }
+    cr_expect(cases == 100);
+}
+
+/* A product is asked for by the format that it computes in or the one that its weights are stored in. */
+Test(samples, a_filter_knows_both_formats)
+{
+    static const struct {
+        const char *word;
+        bool product, plain;
+    } ROWS[] = {{"bf16", true, true}, {"INT4", true, false}, {"fp8", false, false}};
+    llmperf_samples s = good("dtype,op,m,n,k,time_us\nint4_wo,gemm,8,256,256,9\n"
+                             "bf16,gemm,8,256,256,9\n");
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        const char *const words[] = {ROWS[i].word, NULL};
+        const llmperf_sample_filter filter = {.dtypes = words};
+        cr_expect(llmperf_sample_matches(&s, &s.sample[0], &filter) == ROWS[i].product, "%s",
+                  ROWS[i].word);
+        cr_expect(llmperf_sample_matches(&s, &s.sample[1], &filter) == ROWS[i].plain, "%s",
+                  ROWS[i].word);
+    }
+    llmperf_samples_free(&s);
+}
+
 Test(samples, collected_layers_of_experts)
 {
     told t = {0};

@@ -1199,3 +1199,369 @@ Test(time_op, a_look_up_of_rows_takes_the_elementwise_fit)
     op.kind = LLMPERF_KIND_SCAN;
     cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
 }
+
+/* 32 query heads a KV head are the most of a group; one more is a wide one. */
+Test(time_op, groups_of_heads_by_their_edges)
+{
+    static const struct {
+        double heads, kv_heads;
+        llmperf_head_group group;
+    } ROWS[] = {{32, 32, LLMPERF_HEADS_SINGLE}, {64, 32, LLMPERF_HEADS_GROUPED},
+                {64, 2, LLMPERF_HEADS_GROUPED}, {66, 2, LLMPERF_HEADS_WIDE},
+                {128, 1, LLMPERF_HEADS_WIDE},   {8, 0, LLMPERF_HEADS_ANY}};
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        const llmperf_op op = {.heads = ROWS[i].heads, .kv_heads = ROWS[i].kv_heads};
+        cr_expect(llmperf_head_group_of(&op) == ROWS[i].group, "%g / %g", op.heads, op.kv_heads);
+    }
+}
+
+/* 8 bits and an fp32 scale for each 1 x 128: 8.25 a weight. 8.5 are q8_0, another format. */
+Test(time_op, block_scales_are_of_128_by_128_down_to_1_by_128)
+{
+    static const struct {
+        double bits;
+        int entry;
+    } ROWS[] = {{8, 0}, {8 + 32.0 / (128 * 128), 1}, {8 + 32.0 / 128, 1}, {8.5, 0}};
+    static llmperf_calib calib;
+    llmperf_calib_key key = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_FP8};
+    llmperf_calib_init(&calib);
+    add_variant(&calib, key);
+    key.block = 1;
+    add_variant(&calib, key);
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        llmperf_op op = gemm(8, 256, 512);
+        op.dtype = LLMPERF_DTYPE_FP8;
+        op.weight_bytes = 256 * 512 * ROWS[i].bits / 8;
+        cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == ROWS[i].entry, "%g bits",
+                  ROWS[i].bits);
+    }
+}
+
+/* What stands in for a collective that was not measured: a fit of any, the mirror image, all-reduce. */
+Test(time_op, a_collective_takes_the_most_like_one)
+{
+    static const llmperf_collective LIKE[] = {
+        LLMPERF_COLLECTIVE_SEND_RECV, LLMPERF_COLLECTIVE_ALL_REDUCE, LLMPERF_COLLECTIVE_ALL_GATHER,
+        LLMPERF_COLLECTIVE_NONE, LLMPERF_COLLECTIVE_REDUCE_SCATTER};
+    static llmperf_calib calib;
+    llmperf_op op = {.kind = LLMPERF_KIND_COLLECTIVE,
+                     .collective = LLMPERF_COLLECTIVE_REDUCE_SCATTER,
+                     .devices = 4};
+    llmperf_calib_init(&calib);
+    for (int i = 0; i < 5; i++) { /* each suits better than all before it */
+        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_COLLECTIVE);
+        entry.key =
+            (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE, .collective = (uint8_t)LIKE[i]};
+        cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+        cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == i, "%d", i);
+    }
+    op.collective = LLMPERF_COLLECTIVE_ALL_GATHER; /* and the other way round */
+    llmperf_calib_init(&calib);
+    add_variant(&calib, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE,
+                                            .collective = LLMPERF_COLLECTIVE_ALL_REDUCE});
+    add_variant(&calib, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE,
+                                            .collective = LLMPERF_COLLECTIVE_REDUCE_SCATTER});
+    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 1);
+}
+
+/*
+ * Whose efficiencies stand in for those of an arithmetic that was not measured: first what the same
+ * units compute (bf16 and fp16; fp8 and int8; the two fp4), then the next wider one.
+ */
+Test(time_op, the_nearest_measured_arithmetic_stands_in)
+{
+    static const uint8_t ORDER[][4] = {
+        {LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16},
+        {LLMPERF_DTYPE_FP16, LLMPERF_DTYPE_BF16},
+        {LLMPERF_DTYPE_TF32, LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16},
+        {LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16},
+        {LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_FP16},
+        {LLMPERF_DTYPE_INT4, LLMPERF_DTYPE_INT8, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16},
+        {LLMPERF_DTYPE_NVFP4, LLMPERF_DTYPE_MXFP4, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16},
+        {LLMPERF_DTYPE_MXFP4, LLMPERF_DTYPE_NVFP4, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16},
+        {LLMPERF_DTYPE_FP32}, /* vector units are no matrix units */
+    };
+    for (size_t i = 0; i < sizeof ORDER / sizeof *ORDER; i++)
+        for (int first = 1; first < 5; first++) { /* those before `first` were not measured */
+            static llmperf_calib calib;
+            llmperf_op op = gemm(4, 64, 64);
+            op.dtype = ORDER[i][0];
+            llmperf_calib_init(&calib);
+            for (int k = 3; k >= first; k--)
+                if (ORDER[i][k])
+                    set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
+                              (llmperf_dtype)ORDER[i][k], NULL);
+            uint8_t found = llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE);
+            uint8_t wanted = first < 4 && ORDER[i][first] ? ORDER[i][first] : LLMPERF_DTYPE_NONE;
+            uint8_t got =
+                found == LLMPERF_CALIB_NO_ENTRY ? LLMPERF_DTYPE_NONE : calib.entry[found].key.dtype;
+            cr_expect(got == wanted, "%s: %s stands in, not %s",
+                      llmperf_dtype_name((llmperf_dtype)op.dtype),
+                      llmperf_dtype_name((llmperf_dtype)got),
+                      llmperf_dtype_name((llmperf_dtype)wanted));
+        }
+}
+
+/* ---- products by their rows --------------------------------------------------------------------------- */
+
+/* The only entry, of bf16 products: its parameters. */
+static double *product_entry(llmperf_calib *calib)
+{
+    llmperf_calib_init(calib);
+    return set_entry(calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
+}
+
+/* Rows that are paid: up to 64 none is filled up; then tiles of 128, then of 256. */
+Test(time, padding_by_hand)
+{
+    static const double ROWS[][2] = {{1, 1},     {64, 64},   {65, 128},  {100, 128}, {128, 128},
+                                     {129, 256}, {256, 256}, {257, 512}, {600, 768}};
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    double *param = product_entry(&calib);
+    param[LLMPERF_PARAM_TILE] = 1;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        llmperf_op op = gemm(ROWS[i][0], 64, 32);
+        llmperf_time t;
+        llmperf_time_op(&op, &hw, &calib, &t, NULL);
+        cr_expect(is_near(t.compute_s, 2 * ROWS[i][1] * 64 * 32 / 1e12, 1e-12), "%g rows as %g",
+                  ROWS[i][0], t.compute_s * 1e12 / (2 * 64 * 32));
+    }
+    /* a quarter of the filling is paid: 100 rows as 107 */
+    param[LLMPERF_PARAM_TILE] = 0.25;
+    llmperf_op op = gemm(100, 64, 32);
+    llmperf_time t;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, 2.0 * 107 * 64 * 32 / 1e12, 1e-12));
+}
+
+/*
+ * Where rows are few vector kernels take them in fours (one as two), where many in tiles: the dearer
+ * filling is paid, not both. 66 rows: 68 as fours, 128 as a tile. Rows of a group come on top.
+ */
+Test(time, the_dearer_filling_is_paid)
+{
+    static const double ROWS[][2] = {{1, 2}, {2, 4}, {5, 8}, {8, 8}, {66, 128}};
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    double *param = product_entry(&calib);
+    param[LLMPERF_PARAM_TILE] = param[LLMPERF_PARAM_ROWS] = 1;
+    for (int grouped = 0; grouped < 2; grouped++) {
+        param[LLMPERF_PARAM_GROUP] = 10 * grouped;
+        for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+            llmperf_op op = gemm(ROWS[i][0], 64, 32);
+            llmperf_time t;
+            llmperf_time_op(&op, &hw, &calib, &t, NULL);
+            double paid = ROWS[i][1] + 10 * grouped;
+            cr_expect(is_near(t.compute_s, 2 * paid * 64 * 32 / 1e12, 1e-12), "%g rows",
+                      ROWS[i][0]);
+        }
+    }
+}
+
+/* Tiles of more than 16 rows stream half as fast: 16 rows do not, 17 do. */
+Test(time, more_than_16_rows_are_tall)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    product_entry(&calib)[LLMPERF_PARAM_TALL] = 1;
+    for (double m = 15; m < 20; m++) {
+        llmperf_op op = gemm(m, 64, 32);
+        llmperf_time t;
+        llmperf_time_op(&op, &hw, &calib, &t, NULL);
+        cr_expect(is_near(t.memory_s, (m > 16 ? 2 : 1) * op.bytes / 1e10, 1e-12), "%g rows", m);
+    }
+}
+
+/* Weights in fewer bits than the product computes in are unpacked: here at three times the cost. The
+ * scales of a format may make a hundredth of difference and no more. */
+Test(time, narrower_weights_are_unpacked)
+{
+    static const struct {
+        double bits;
+        bool narrow;
+    } ROWS[] = {{16, false}, {15.9, false}, {15.8, true}, {8.5, true}, {8, true}, {4.25, true}};
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    product_entry(&calib)[LLMPERF_PARAM_UNPACK] = 2;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        llmperf_op op = gemm(8, 64, 32);
+        llmperf_time t;
+        op.weight_bytes = 64 * 32 * ROWS[i].bits / 8;
+        llmperf_time_op(&op, &hw, &calib, &t, NULL);
+        cr_expect(is_near(t.compute_s, (ROWS[i].narrow ? 3 : 1) * op.flop / 1e12, 1e-12), "%g bits",
+                  ROWS[i].bits);
+    }
+}
+
+/*
+ * What a shape costs, factor by factor: a loop 1024 deep that takes 512 more to fill, 1.5; scores of 64
+ * channels beside heads of 128 and 64 (96 on average), 1 + 64 / 96; a clock that loses half of its speed
+ * in the long run, at a launch of 1 ms half of that: 1 + 1 x 1 / (1 + 1).
+ */
+Test(time, factors_of_compute_by_hand)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    llmperf_time t;
+    double *param = product_entry(&calib);
+    llmperf_op op = gemm(4, 8, 1024);
+    param[LLMPERF_PARAM_FILL] = 512;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, 1.5 * 2 * 4 * 8 * 1024 / 1e12, 1e-12), "%g", t.compute_s);
+    param[LLMPERF_PARAM_FILL] = 0;
+    param[LLMPERF_PARAM_SETTLE] = 1;
+    op.flop = 1e9;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, 1.5e-3, 1e-12), "%g", t.compute_s);
+    op.flop = 3e9; /* 3 ms: 1 + 3 / 4 */
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, 5.25e-3, 1e-12), "%g", t.compute_s);
+
+    llmperf_calib_init(&calib);
+    param =
+        set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, LLMPERF_DTYPE_BF16, NULL);
+    op = attention(LLMPERF_REGIME_PREFILL, 1, 31, 0);
+    op.value_dim = 64;
+    op.flop = 2 * 32 * (128 + 64) * 31 * 32 / 2.0; /* 31 x 32 / 2 pairs: 16 keys a query */
+    param[LLMPERF_PARAM_SCORE] = 64;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, (1 + 64 / 96.0) * op.flop / 1e12, 1e-12), "%g", t.compute_s);
+    param[LLMPERF_PARAM_SCORE] = 0;
+    param[LLMPERF_PARAM_FILL] = 8;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, 1.5 * op.flop / 1e12, 1e-12), "%g", t.compute_s);
+}
+
+/* ---- which term is which -------------------------------------------------------------------------------- */
+
+/* 1 ms of added loop (1024 deep: 1 / (1 + 1/3) = 0.75 of it), 0.1 ms of anything else. */
+Test(time, what_is_added_is_latency)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    llmperf_op op = gemm(1, 1, 1024);
+    llmperf_time t;
+    double *param = product_entry(&calib);
+    op.flop = 1e8;
+    op.bytes = 1e5;
+    param[LLMPERF_PARAM_LOOP] = 1e-3;
+    param[LLMPERF_PARAM_LAUNCH] = 1e-5;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.added_s, 0.75e-3, 1e-12) && is_near(t.compute_s, 1e-4, 1e-12));
+    cr_expect(is_near(t.time_s, 0.86e-3, 1e-12));
+    cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
+    param[LLMPERF_PARAM_LOOP] = 1e-4;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(t.bound == LLMPERF_BOUND_COMPUTE);
+}
+
+/* A fit whose compute term stands for reads through the caches: memory's time, in the sum as before. */
+Test(time, reads_through_the_caches_are_memory)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    llmperf_op op = gemm(1, 1, 1);
+    llmperf_time t;
+    product_entry(&calib)[LLMPERF_PARAM_NORM] = 1;
+    op.flop = 3e9;
+    op.bytes = 1e7;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(is_near(t.compute_s, 3e-3, 1e-12) && t.bound == LLMPERF_BOUND_COMPUTE);
+    calib.entry[0].compute_is_reads = true;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    cr_expect(t.compute_s == 0 && is_near(t.memory_s, 4e-3, 1e-12));
+    cr_expect(is_near(t.time_s, 4e-3, 1e-12) && t.bound == LLMPERF_BOUND_MEMORY);
+}
+
+/*
+ * A chunk over a cache: launch, walk, work items and what is added do not shrink because another
+ * kernel takes a share of the work. Whichever kernel has the longer one, it counts, whole.
+ */
+Test(time, of_two_waits_the_longer_counts)
+{
+    static const llmperf_param WAITS[] = {LLMPERF_PARAM_LAUNCH, LLMPERF_PARAM_SERIAL,
+                                          LLMPERF_PARAM_WORK, LLMPERF_PARAM_LOOP,
+                                          LLMPERF_PARAM_PASSES};
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    const llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 3, 16, 64);
+    for (size_t i = 0; i < sizeof WAITS / sizeof *WAITS; i++)
+        for (int longer = 0; longer < 2; longer++) {
+            double alone[2];
+            for (int both = 0; both < 2;
+                 both++) { /* the longer one's fit for both, then each its own */
+                llmperf_calib_init(&calib);
+                double *prefill = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL,
+                                            LLMPERF_DTYPE_BF16, NULL);
+                double *decode = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE,
+                                           LLMPERF_DTYPE_BF16, NULL);
+                prefill[WAITS[i]] = both || longer == 0 ? 7 : 2;
+                decode[WAITS[i]] = both || longer == 1 ? 7 : 2;
+                alone[both] = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+            }
+            cr_expect(is_near(alone[0], alone[1], 1e-12), "%s of %s: %g, of both %g",
+                      llmperf_param_name(WAITS[i]), longer ? "decode" : "prefill", alone[0],
+                      alone[1]);
+        }
+}
+
+/*
+ * 16 queries over 64 cached tokens are joined from two fits by what each gets through. Of 16 x 64 + 16 x
+ * 17 / 2 = 1,160 pairs decode has one query's pass over the cache, 64; of 655,360 bytes (q and result 2 x
+ * 131,072, K and V read and written 80 x 4,096 and 16 x 4,096) the cached keys', 262,144 = 0.4.
+ *   1 / e_c = 1,096 / 1,160 / 0.8 + 64 / 1,160 / 0.2,  1 / e_m = 0.6 / 0.9 + 0.4 / 0.5
+ */
+Test(time, extend_shares_by_hand)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    llmperf_time t;
+    llmperf_calib_init(&calib);
+    double *prefill =
+        set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, LLMPERF_DTYPE_BF16, NULL);
+    double *decode =
+        set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, NULL);
+    prefill[LLMPERF_PARAM_COMPUTE] = 0.8;
+    decode[LLMPERF_PARAM_COMPUTE] = 0.2;
+    prefill[LLMPERF_PARAM_MEMORY] = 0.9;
+    decode[LLMPERF_PARAM_MEMORY] = 0.5;
+    llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 1, 16, 64);
+    cr_expect(op.bytes == 655360 && op.flop == 4 * 32 * 128 * 1160.0);
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    double compute = (1096 / 1160.0 / 0.8 + 64 / 1160.0 / 0.2) * op.flop / 1e12;
+    cr_expect(is_near(t.compute_s, compute, 1e-12), "%g, by hand %g", t.compute_s, compute);
+    cr_expect(is_near(t.memory_s, (0.6 / 0.9 + 0.4 / 0.5) * op.bytes / 1e10, 1e-12));
+    /* a window of 32 keys: each query sees 32, the first 31 cached ones and itself; 31 + 16 are read */
+    op.flop = 4 * 32 * 128 * (16.0 * 32);
+    op.kv_read_bytes = 47 * 4096;
+    op.bytes = 2 * 131072 + 47 * 4096 + 16 * 4096;
+    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    /* cached keys read: 31; of the pairs 31 / 512, of the bytes 31 x 4,096 */
+    compute = (481 / 512.0 / 0.8 + 31 / 512.0 / 0.2) * op.flop / 1e12;
+    cr_expect(is_near(t.compute_s, compute, 1e-12), "%g, by hand %g", t.compute_s, compute);
+    double mu = 31 * 4096 / op.bytes;
+    cr_expect(is_near(t.memory_s, ((1 - mu) / 0.9 + mu / 0.5) * op.bytes / 1e10, 1e-12));
+}
+
+/* The product with one row has a fit of its own in one arithmetic; others keep theirs. */
+Test(time_op, one_row_is_told_by_its_arithmetic)
+{
+    static llmperf_calib calib;
+    llmperf_hw hw = toy_hw();
+    llmperf_op op = gemm(1, 64, 64);
+    llmperf_calib_init(&calib);
+    set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_FP8,
+              NULL)[LLMPERF_PARAM_MEMORY] = 0.5;
+    set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+              NULL)[LLMPERF_PARAM_MEMORY] = 0.25;
+    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    entry.key =
+        (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .gemv = 1};
+    cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), op.bytes / 1e10, 1e-12));
+    op.dtype = LLMPERF_DTYPE_FP8;
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2 * op.bytes / 1e10, 1e-12));
+    op = gemm(2, 64, 64); /* two rows are a product as any other */
+    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 4 * op.bytes / 1e10, 1e-12));
+}
