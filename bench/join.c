@@ -25,6 +25,7 @@ struct llmperf_join {
     llmperf_model model; /* with the run's formats */
     llmperf_hw hw;       /* the run's share of it */
     llmperf_config config;
+    llmperf_workspace *workspace;
 };
 
 typedef llmperf_join join;
@@ -244,7 +245,7 @@ static llmperf_status join_sample(join *j, const llmperf_samples *all, const llm
     llmperf_compare_row row = {.line = sample->line,
                                .metric = "time_s",
                                .measured = sample->time_s,
-                               .predicted = llmperf_estimate_op(&c, &sample->op),
+                               .predicted = llmperf_estimate_op(&c, &sample->op, j->workspace),
                                .kind = llmperf_config_estimate_kind(&c),
                                .roofline = llmperf_time_op(&sample->op, hw, NULL, NULL, NULL),
                                .flags = sample->flags};
@@ -384,6 +385,12 @@ llmperf_status llmperf_join_new(const llmperf_join_options *options, llmperf_joi
         free(j);
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     }
+    status = llmperf_workspace_new(NULL, 1, &j->workspace, error);
+    if (status != LLMPERF_OK) {
+        free(j->paths);
+        free(j);
+        return status;
+    }
     if (j->paths)
         llmperf_spec_paths_default(NULL, j->paths);
     j->options = *options;
@@ -400,6 +407,7 @@ void llmperf_join_free(llmperf_join *j)
         return;
     names_free(&j->names);
     llmperf_comparison_free(&j->comparison);
+    llmperf_workspace_free(j->workspace);
     free(j->paths);
     free(j);
 }

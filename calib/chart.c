@@ -195,7 +195,8 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
     chooser c = choose(samples, filter);
     const llmperf_config of_part = {
         .hw = filter->hw, .calib = filter->calib, .workload = {.confidence = c.filter.confidence}};
-    llmperf_status status = LLMPERF_OK;
+    llmperf_workspace *workspace = NULL;
+    llmperf_status status = llmperf_workspace_new(NULL, 1, &workspace, error);
     int before = comparison->row_count;
     for (int64_t i = 0; i < samples->count && status == LLMPERF_OK; i++) {
         const llmperf_sample *s = &samples->sample[i];
@@ -206,7 +207,7 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
             .line = s->line,
             .metric = "time_s",
             .measured = s->time_s,
-            .predicted = llmperf_estimate_op(&of_part, &then),
+            .predicted = llmperf_estimate_op(&of_part, &then, workspace),
             .kind = llmperf_config_estimate_kind(&of_part),
             .roofline = llmperf_time_op(&s->op, filter->hw, NULL, NULL, NULL),
             .flags = s->flags,
@@ -217,6 +218,7 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
     if (status == LLMPERF_OK && comparison->row_count == before)
         status = none_left(&c, "samples of any operator", error);
     note_left_out(&c, &comparison->notes);
+    llmperf_workspace_free(workspace);
     return status;
 }
 

@@ -123,7 +123,7 @@ static void add_step(const llmperf_run_step *from, void *context)
 {
     builder *b = context;
     engine_rows *rows = b->rows;
-    int most = llmperf_emit_capacity(b->c);
+    int most = llmperf_emit_capacity(b->c, from->segment_count);
     engine_step *step = grown(rows->step, rows->step_count, &rows->step_capacity, sizeof *step);
     if (step)
         rows->step = step;
@@ -138,7 +138,8 @@ static void add_step(const llmperf_run_step *from, void *context)
     }
     if (b->out_of_memory)
         return;
-    int count = llmperf_emit(b->c, from->segments, from->segment_count, &rows->op[rows->op_count]);
+    int count =
+        llmperf_emit(b->c, from->segments, from->segment_count, most, &rows->op[rows->op_count]);
     double sequences = 0;
     for (int i = 0; i < from->segment_count; i++)
         sequences += (double)from->segments[i].sequences;

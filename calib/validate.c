@@ -26,6 +26,8 @@ typedef struct validation {
     /* of the step: its operators, and room for those that were measured and as memory is now */
     int count;
     llmperf_op *ops, *kept, *slowed;
+    int capacity; /* of each */
+    llmperf_workspace *workspace;
 } validation;
 
 static const char *group_of(const llmperf_op *op)
@@ -86,8 +88,8 @@ static llmperf_status add_total(validation *v, const char *label, double measure
                                 int count)
 {
     char text[64];
-    const llmperf_estimate then = llmperf_estimate_ops(v->c, ops, count);
-    const llmperf_estimate now = llmperf_estimate_ops(v->c, slowed, count);
+    const llmperf_estimate then = llmperf_estimate_ops(v->c, ops, count, v->workspace);
+    const llmperf_estimate now = llmperf_estimate_ops(v->c, slowed, count, v->workspace);
     llmperf_status status = add_row(v, label, label, measured, then, roofline, flags);
     if (status != LLMPERF_OK || fabs(now.value / then.value - 1) < MOVED)
         return status;
@@ -156,8 +158,8 @@ static llmperf_status measure_operators(validation *v, int *ret_skipped)
         flags |= m.flags;
         v->kept[kept_count] = *op;
         v->slowed[kept_count++] = llmperf_op_slowed(op, memory_slowed(v, &m));
-        status = add_row(v, name, group_of(op), m.summary.median_s, llmperf_estimate_op(v->c, op),
-                         roofline, m.flags);
+        status = add_row(v, name, group_of(op), m.summary.median_s,
+                         llmperf_estimate_op(v->c, op, v->workspace), roofline, m.flags);
     }
     if (status != LLMPERF_OK || kept_count == 0)
         return status;
@@ -184,20 +186,21 @@ static llmperf_status measure_whole(validation *v, const llmperf_segment *segmen
     if (status != LLMPERF_OK)
         return status;
     ideal.calib = NULL;
-    llmperf_step(&ideal, segment, 1, NULL, NULL, &bound);
+    llmperf_step(&ideal, segment, 1, v->workspace, &bound);
     for (int i = 0; i < count; i++)
         v->slowed[i] = llmperf_op_slowed(&ops[i], memory_slowed(v, &m));
     status = add_total(v, "whole step", m.summary.median_s, bound.time_s, m.flags, ops, v->slowed,
                        count);
     return status == LLMPERF_OK
-               ? add_eager(v, ops, count, llmperf_estimate_ops(v->c, ops, count), bound.time_s)
+               ? add_eager(v, ops, count, llmperf_estimate_ops(v->c, ops, count, v->workspace),
+                           bound.time_s)
                : status;
 }
 
 static llmperf_status validate(validation *v, const llmperf_segment *segment)
 {
     int skipped;
-    v->count = llmperf_emit(v->c, segment, 1, v->ops);
+    v->count = llmperf_emit(v->c, segment, 1, v->capacity, v->ops);
     llmperf_status status = measure_operators(v, &skipped);
     if (status != LLMPERF_OK)
         return status;
@@ -229,13 +232,17 @@ llmperf_status llmperf_validate_step(const llmperf_config *c, bool prefill,
             .sequences = w->batch, .query = w->prompt, .past = 0, .logits = w->batch};
     snprintf(v.step, sizeof v.step, "%s b %lld", prefill ? "prefill" : "decode",
              (long long)w->batch);
-    const size_t most = (size_t)llmperf_emit_capacity(c);
+    v.capacity = llmperf_emit_capacity(c, 1);
+    const size_t most = (size_t)v.capacity;
     v.ops = malloc(3 * most * sizeof *v.ops);
     if (!v.ops)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     v.kept = v.ops + most;
     v.slowed = v.kept + most;
-    llmperf_status status = validate(&v, &segment);
+    llmperf_status status = llmperf_workspace_new(c, 1, &v.workspace, error);
+    if (status == LLMPERF_OK)
+        status = validate(&v, &segment);
+    llmperf_workspace_free(v.workspace);
     free(v.ops);
     return status;
 }

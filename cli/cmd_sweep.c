@@ -283,9 +283,11 @@ typedef struct job {
     const sweep *s;
     int64_t from, to, stride;
     llmperf_sweep_row *rows; /* rows[i - from] */
+    llmperf_workspace *workspace;
 } job;
 
-static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
+static void evaluate(const sweep *s, int64_t index, llmperf_workspace *workspace,
+                     llmperf_sweep_row *ret_row)
 {
     int64_t rest = index;
     int64_t batch = s->batch.value[rest % s->batch.count];
@@ -312,20 +314,20 @@ static void evaluate(const sweep *s, int64_t index, llmperf_sweep_row *ret_row)
     ret_row->context = context;
     ret_row->batch = batch;
     ret_row->calibration = c.calib ? c.calib->name : NULL;
-    llmperf_point_of(&c, s->phase, &ret_row->point);
+    llmperf_point_of(&c, s->phase, workspace, &ret_row->point);
 }
 
 static void *work(void *argument)
 {
     job *j = argument;
     for (int64_t i = j->from; i < j->to; i++)
-        evaluate(j->s, i * j->stride, &j->rows[i - j->from]);
+        evaluate(j->s, i * j->stride, j->workspace, &j->rows[i - j->from]);
     return NULL;
 }
 
 /* rows[0 .. to - from) of the points from .. to, spread over threads. */
 static void evaluate_block(const sweep *s, int jobs, int64_t from, int64_t to, int64_t stride,
-                           llmperf_sweep_row *rows)
+                           llmperf_workspace *const *workspaces, llmperf_sweep_row *rows)
 {
     job job_of[JOBS_MAX];
     pthread_t thread[JOBS_MAX];
@@ -335,8 +337,12 @@ static void evaluate_block(const sweep *s, int jobs, int64_t from, int64_t to, i
         int64_t begin = from + i * share, end = begin + share;
         begin = begin < to ? begin : to;
         end = end < to ? end : to;
-        job_of[i] = (job){
-            .s = s, .from = begin, .to = end, .stride = stride, .rows = rows + (begin - from)};
+        job_of[i] = (job){.s = s,
+                          .from = begin,
+                          .to = end,
+                          .stride = stride,
+                          .rows = rows + (begin - from),
+                          .workspace = workspaces[i]};
         if (i > 0 && begin < end)
             started[i] = pthread_create(&thread[i], NULL, work, &job_of[i]) == 0;
     }
@@ -398,21 +404,24 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     llmperf_sweep_row *rows = malloc(BLOCK * sizeof *rows);
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_status status =
-        llmperf_sweep_open(output->file, output->format, s->models[0], calibrations, s->phase, axes,
-                           s->points, shown, &style, &writer, error);
-    if (status != LLMPERF_OK) {
-        free(rows);
-        return status;
-    }
-    for (int64_t from = 0; from < shown && !ferror(output->file); from += BLOCK) {
+    llmperf_workspace *workspaces[JOBS_MAX] = {NULL};
+    llmperf_status status = LLMPERF_OK;
+    for (int i = 0; i < jobs && status == LLMPERF_OK; i++)
+        status = llmperf_workspace_new(NULL, LLMPERF_SEGMENTS_MAX, &workspaces[i], error);
+    if (status == LLMPERF_OK)
+        status = llmperf_sweep_open(output->file, output->format, s->models[0], calibrations,
+                                    s->phase, axes, s->points, shown, &style, &writer, error);
+    for (int64_t from = 0; status == LLMPERF_OK && from < shown && !ferror(output->file);
+         from += BLOCK) {
         int64_t to = from + BLOCK < shown ? from + BLOCK : shown;
-        evaluate_block(s, jobs, from, to, stride, rows);
+        evaluate_block(s, jobs, from, to, stride, workspaces, rows);
         for (int64_t i = 0; i < to - from; i++)
             llmperf_sweep_row_write(writer, &rows[i]);
     }
+    for (int i = 0; i < jobs; i++)
+        llmperf_workspace_free(workspaces[i]);
     free(rows);
-    return llmperf_sweep_close(writer, skipped, error);
+    return status == LLMPERF_OK ? llmperf_sweep_close(writer, skipped, error) : status;
 }
 
 static llmperf_status prepare(const sweep_arguments *a, const option_result *result, sweep *s,

@@ -227,6 +227,8 @@ typedef struct llmperf_calib {
     double time_scale;
     llmperf_host host; /* of an engine profile */
     int variants;      /* entries that index[] does not hold */
+    uint64_t
+        keys; /* digest of the keys in entry[], in their order: what is found depends on them */
     int entry_count;
     llmperf_calib_entry entry[LLMPERF_CALIB_ENTRIES_MAX];
     /* index into entry[], or LLMPERF_CALIB_NO_ENTRY: that operator keeps the ideal form */

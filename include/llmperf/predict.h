@@ -96,18 +96,21 @@ typedef struct llmperf_segment {
 
 /* Enough for every step of a model with this many layer shapes. */
 #define LLMPERF_OPS_PER_LAYER_KIND 48
-#define LLMPERF_SEGMENTS_MAX 4
+#define LLMPERF_SEGMENTS_MAX 4    /* that a prefill in chunks makes */
+#define LLMPERF_OPS_PER_SEGMENT 8 /* more, of each layer shape, for each segment beyond those */
 #define LLMPERF_OPS_MAX (LLMPERF_LAYER_KINDS_MAX * LLMPERF_OPS_PER_LAYER_KIND + 16)
 
 /*
- * The operators of one step that runs `segments` together, on one device.
- *   ret_ops:  at least LLMPERF_OPS_MAX, or what llmperf_emit_capacity() says
- *   returns:  their number
+ * The operators of one step that runs `segments` together, on one device. Any number of segments.
+ *   capacity: of ret_ops; llmperf_emit_capacity() is enough, LLMPERF_OPS_MAX for up to
+ *             LLMPERF_SEGMENTS_MAX segments of any model
+ *   returns:  their number; above `capacity` when not all are in ret_ops
  *   source:   docs/model.md, "Operators"
  */
 LLMPERF_API int llmperf_emit(const llmperf_config *c, const llmperf_segment *segments,
-                             int segment_count, llmperf_op *ret_ops);
-LLMPERF_API int llmperf_emit_capacity(const llmperf_config *c);
+                             int segment_count, int capacity, llmperf_op *ret_ops);
+/* Room for every step of up to `segments` segments; c NULL = of any model. */
+LLMPERF_API int llmperf_emit_capacity(const llmperf_config *c, int segments);
 
 /* The one segment of a decode step at a batch and a context (cached tokens). */
 LLMPERF_API llmperf_segment llmperf_decode_segment(const llmperf_config *c, int64_t batch,
@@ -131,10 +134,26 @@ typedef struct llmperf_total {
 LLMPERF_API void llmperf_total_add(llmperf_total *total, const llmperf_op *op,
                                    const llmperf_time *time, double times);
 
-/* Emits, times and sums one step. ret_ops and ret_times (LLMPERF_OPS_MAX, may be NULL) receive the
- * operators. No allocation. Returns the number of operators. */
+/*
+ * Room for a step, owned by the caller: one a thread, for any number of steps and configs. `segments` is
+ * the most that a step may have (LLMPERF_SEGMENTS_MAX where in doubt), `c` the config with the most
+ * layer shapes, or NULL for any. Errors: LLMPERF_E_USAGE, LLMPERF_E_MEMORY.
+ */
+typedef struct llmperf_workspace llmperf_workspace;
+LLMPERF_API llmperf_status llmperf_workspace_new(const llmperf_config *c, int segments,
+                                                 llmperf_workspace **ret_workspace,
+                                                 llmperf_error *error);
+LLMPERF_API void llmperf_workspace_free(llmperf_workspace *workspace); /* NULL is fine */
+
+/* The operators of the last step and the times of one launch of each; they last until the next one. */
+LLMPERF_API const llmperf_op *llmperf_workspace_ops(const llmperf_workspace *workspace,
+                                                    int *ret_count);
+LLMPERF_API const llmperf_time *llmperf_workspace_times(const llmperf_workspace *workspace);
+
+/* Emits, times and sums one step: the one place where that is done. No allocation. Returns the number
+ * of operators; -1, with *ret_total untouched, when the workspace has no room for them. */
 LLMPERF_API int llmperf_step(const llmperf_config *c, const llmperf_segment *segments,
-                             int segment_count, llmperf_op *ret_ops, llmperf_time *ret_times,
+                             int segment_count, llmperf_workspace *workspace,
                              llmperf_total *ret_total);
 
 /*
@@ -149,7 +168,7 @@ LLMPERF_API void llmperf_prefill_steps(const llmperf_config *c, int64_t batch, i
 
 /* Sum over the whole prefill of `batch` prompts. Returns the number of steps. */
 LLMPERF_API double llmperf_prefill_total(const llmperf_config *c, int64_t batch,
-                                         llmperf_total *ret_total);
+                                         llmperf_workspace *workspace, llmperf_total *ret_total);
 
 /* Arithmetic of operands a and b on hw: the smallest peak of the part that holds both. Without hw
  * every dtype counts as present. LLMPERF_DTYPE_NONE: no usable peak. */
@@ -222,8 +241,10 @@ LLMPERF_API llmperf_crossing llmperf_gemm_crossing(double n, double k, double w,
                                                    double peak_flop_per_s, double bytes_per_s);
 
 /* Decode, at the case's context. calib NULL = from the datasheet. Needs hw. */
-LLMPERF_API void llmperf_crossings_of(const llmperf_config *c, const llmperf_calib *calib,
-                                      llmperf_crossings *ret_crossings);
+LLMPERF_API llmperf_status llmperf_crossings_of(const llmperf_config *c, const llmperf_calib *calib,
+                                                llmperf_workspace *workspace,
+                                                llmperf_crossings *ret_crossings,
+                                                llmperf_error *error);
 
 /* ---- the whole prediction ------------------------------------------------------------------------ */
 
@@ -319,7 +340,7 @@ typedef struct llmperf_point {
 
 /* Needs hw. No allocation; about as dear as one step (decode) or one step per chunk (prefill). */
 LLMPERF_API void llmperf_point_of(const llmperf_config *c, llmperf_sweep_phase phase,
-                                  llmperf_point *ret_point);
+                                  llmperf_workspace *workspace, llmperf_point *ret_point);
 
 /* Moves a case to another batch, prompt and context (all within llmperf_config_init's limits and
  * prompt above the cached tokens); everything else stays resolved as it is. */
@@ -333,13 +354,15 @@ LLMPERF_API int64_t llmperf_mean_context(int64_t prompt, int64_t generate);
 LLMPERF_API double llmperf_memory_total(const llmperf_config *c, bool *ret_fits);
 
 /* Decode step time at a batch and the case's context. */
-LLMPERF_API double llmperf_tpot(const llmperf_config *c, int64_t batch);
+LLMPERF_API double llmperf_tpot(const llmperf_config *c, int64_t batch,
+                                llmperf_workspace *workspace);
 
 /* Time of one launch of an operator, and of `count` operators as often as each repeats, with the
  * interval of the case's calibration or the bounds of a decode step. */
-LLMPERF_API llmperf_estimate llmperf_estimate_op(const llmperf_config *c, const llmperf_op *op);
+LLMPERF_API llmperf_estimate llmperf_estimate_op(const llmperf_config *c, const llmperf_op *op,
+                                                 llmperf_workspace *workspace);
 LLMPERF_API llmperf_estimate llmperf_estimate_ops(const llmperf_config *c, const llmperf_op *ops,
-                                                  int count);
+                                                  int count, llmperf_workspace *workspace);
 
 /* Lines on what the numbers leave out. */
 LLMPERF_API void llmperf_not_modelled(const llmperf_config *c, llmperf_notes *ret_notes);

@@ -2,11 +2,25 @@
 /* Explains what batching gains, the largest batch under a target, cost, and what would fit. */
 #include "explain.h"
 
+static llmperf_total step_at(explainer *e, int64_t batch, int64_t context)
+{
+    llmperf_segment segment = llmperf_decode_segment(e->c, batch, context);
+    llmperf_workspace *workspace = NULL;
+    llmperf_total total = {0};
+    if (llmperf_workspace_new(e->c, 1, &workspace, NULL) == LLMPERF_OK)
+        llmperf_step(e->c, &segment, 1, workspace, &total);
+    else
+        e->out_of_memory = true;
+    llmperf_workspace_free(workspace);
+    return total;
+}
+
 static void tpot_step(explainer *e, int64_t batch)
 {
     char name[64];
     explain_print(name, sizeof name, "TPOT at batch %lld", (long long)batch);
-    explain_add_step(e, name, NULL, LLMPERF_UNIT_S, llmperf_tpot(e->c, batch));
+    explain_add_step(e, name, NULL, LLMPERF_UNIT_S,
+                     step_at(e, batch, e->c->workload.context).time_s);
 }
 
 static void explain_knee(explainer *e)
@@ -20,7 +34,8 @@ static void explain_knee(explainer *e)
         e, (double)knee,
         "the smallest batch whose TPOT is at least 1.1 times that of batch 1, by bisection");
     tpot_step(e, 1);
-    explain_add_step(e, "1.1 times that", NULL, LLMPERF_UNIT_S, 1.1 * llmperf_tpot(e->c, 1));
+    explain_add_step(e, "1.1 times that", NULL, LLMPERF_UNIT_S,
+                     1.1 * step_at(e, 1, e->c->workload.context).time_s);
     if (knee > 2)
         tpot_step(e, knee - 1);
     if (knee > 1)
@@ -66,10 +81,8 @@ static void explain_batching_batch(explainer *e)
 static void attention_step(explainer *e, int64_t batch, int64_t context, const char *step_symbol,
                            const char *attention_symbol)
 {
-    llmperf_segment segment = llmperf_decode_segment(e->c, batch, context);
-    llmperf_total total;
+    const llmperf_total total = step_at(e, batch, context);
     char meaning[96];
-    llmperf_step(e->c, &segment, 1, NULL, NULL, &total);
     explain_print(meaning, sizeof meaning, "decode step at batch %lld, %lld tokens of context",
                   (long long)batch, (long long)context);
     explain_print(explain_name_value(e, step_symbol, total.time_s, LLMPERF_UNIT_S, meaning)->source,

@@ -54,13 +54,14 @@ static step_terms terms_at(explainer *e, int64_t batch, bool calibrated, bool de
 {
     const llmperf_config *c = e->c;
     step_terms sum = {0, 0};
-    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
+    const int capacity = llmperf_emit_capacity(c, 1);
+    llmperf_op *ops = malloc(sizeof *ops * (size_t)capacity);
     if (!ops) {
         e->out_of_memory = true;
         return sum;
     }
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
-    int count = llmperf_emit(c, &segment, 1, ops);
+    int count = llmperf_emit(c, &segment, 1, capacity, ops);
     for (int i = 0; i < count; i++) {
         const llmperf_op *op = &ops[i];
         double peak, bandwidth;

@@ -32,12 +32,13 @@ static void sum_step(const llmperf_segment *segments, int segment_count, double 
 {
     op_sums *s = context;
     const llmperf_config *c = s->e->c;
-    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
+    const int capacity = llmperf_emit_capacity(c, segment_count);
+    llmperf_op *ops = malloc(sizeof *ops * (size_t)capacity);
     if (!ops) {
         s->e->out_of_memory = true;
         return;
     }
-    int count = llmperf_emit(c, segments, segment_count, ops);
+    int count = llmperf_emit(c, segments, segment_count, capacity, ops);
     double ops_s = 0, launch_s = 0;
     for (int i = 0; i < count; i++) {
         const llmperf_op *op = &ops[i];

@@ -852,7 +852,7 @@ int symbolic_ops(const llmperf_config *c, bool decode, int layer, op_formulas *r
         *one = *c;
         one->model = model;
         one->layer[0] = c->layer[layer];
-        count = llmperf_emit(one, &segment, 1, ops);
+        count = llmperf_emit(one, &segment, 1, OP_FORMULAS_MAX, ops);
     }
     free(one);
     free(model);

@@ -21,7 +21,8 @@ int64_t norm_weights(const llmperf_model *model, int64_t width)
 llmperf_op *emit_op(emitter *e, llmperf_op_id id, llmperf_op_kind kind, llmperf_op_group group,
                     double repeat)
 {
-    llmperf_op *op = &e->ops[e->count++];
+    llmperf_op *op = e->count < e->capacity ? &e->ops[e->count] : &e->spare;
+    e->count++;
     memset(op, 0, sizeof *op);
     op->id = (uint8_t)id;
     op->kind = (uint8_t)kind;

@@ -14,7 +14,8 @@ struct emitter {
     double sequences;                      /* of all segments */
     const llmperf_config_weights *weights; /* of the layer being emitted, or the model's own */
     llmperf_op *ops;
-    int count;
+    int count, capacity; /* emitted, also those that ops had no room for */
+    llmperf_op spare;    /* where these go */
 };
 
 /* Emission helpers (emit.c). Each returns the new operator, zeroed but for what it says. */

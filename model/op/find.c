@@ -163,6 +163,19 @@ uint8_t gemv_of(const llmperf_calib *calib, const llmperf_op *op)
     return LLMPERF_CALIB_NO_ENTRY;
 }
 
+op_entries entries_of(const llmperf_calib *calib, const llmperf_op *op)
+{
+    op_entries e = {.own = llmperf_calib_find(calib, op, (llmperf_regime)op->regime),
+                    .prefill = LLMPERF_CALIB_NO_ENTRY,
+                    .decode = LLMPERF_CALIB_NO_ENTRY,
+                    .gemv = gemv_of(calib, op)};
+    if (e.own == LLMPERF_CALIB_NO_ENTRY && op->regime == LLMPERF_REGIME_EXTEND) {
+        e.prefill = llmperf_calib_find(calib, op, LLMPERF_REGIME_PREFILL);
+        e.decode = llmperf_calib_find(calib, op, LLMPERF_REGIME_DECODE);
+    }
+    return e;
+}
+
 const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t index, llmperf_op_kind kind)
 {
     if (calib && index != LLMPERF_CALIB_NO_ENTRY)

@@ -26,6 +26,7 @@ static const llmperf_calib_entry IDEAL_COLLECTIVE = {
 void llmperf_calib_init(llmperf_calib *ret_calib)
 {
     memset(ret_calib, 0, sizeof *ret_calib);
+    ret_calib->keys = UINT64_C(0xcbf29ce484222325);
     memset(ret_calib->index, LLMPERF_CALIB_NO_ENTRY, sizeof ret_calib->index);
 }
 
@@ -147,6 +148,17 @@ static llmperf_status check_params(const llmperf_calib_entry *entry, llmperf_op_
     return LLMPERF_OK;
 }
 
+/* FNV-1a of one more key. */
+static uint64_t with_key(uint64_t digest, const llmperf_calib_key *k)
+{
+    const uint64_t values[] = {k->kind,  k->regime,    k->dtype, k->stored,
+                               k->gemv,  k->experts,   k->block, k->collective,
+                               k->heads, k->head_size, k->near,  (uint64_t)k->devices};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        digest = (digest ^ values[i]) * UINT64_C(0x100000001b3);
+    return digest;
+}
+
 static llmperf_status no_room(llmperf_error *error)
 {
     return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "a calibration holds at most %d fits",
@@ -163,15 +175,17 @@ llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind, llm
     llmperf_status status = check_params(entry, kind, error);
     if (status != LLMPERF_OK)
         return status;
+    const llmperf_calib_key key = {
+        .kind = (uint8_t)kind, .regime = (uint8_t)regime, .dtype = (uint8_t)dtype};
     uint8_t *slot = &calib->index[kind][regime][dtype];
     if (*slot == LLMPERF_CALIB_NO_ENTRY) {
         if (calib->entry_count >= LLMPERF_CALIB_ENTRIES_MAX)
             return no_room(error);
         *slot = (uint8_t)calib->entry_count++;
+        calib->keys = with_key(calib->keys, &key);
     }
     calib->entry[*slot] = *entry;
-    calib->entry[*slot].key = (llmperf_calib_key){
-        .kind = (uint8_t)kind, .regime = (uint8_t)regime, .dtype = (uint8_t)dtype};
+    calib->entry[*slot].key = key;
     return LLMPERF_OK;
 }
 
@@ -198,6 +212,7 @@ llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry
     if (at == calib->entry_count) {
         calib->entry_count++;
         calib->variants++;
+        calib->keys = with_key(calib->keys, key);
     }
     calib->entry[at] = *entry;
     return LLMPERF_OK;

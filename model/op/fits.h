@@ -8,6 +8,19 @@
 /* The entry of a kind that leaves every term out. Static storage. */
 const llmperf_calib_entry *ideal_entry(llmperf_op_kind kind);
 
+/*
+ * The fits that time one operator: indices into entry[], LLMPERF_CALIB_NO_ENTRY for none. They depend on
+ * what the operator is, not on how much of it there is, so that a step finds them once.
+ *   own:             of its own kind and regime
+ *   prefill, decode: of an extend operator without its own: what it is joined from
+ *   gemv:            of the product with one row
+ */
+typedef struct op_entries {
+    uint8_t own, prefill, decode, gemv;
+} op_entries;
+
+op_entries entries_of(const llmperf_calib *calib, const llmperf_op *op);
+
 /* The entry for a product with one row, or LLMPERF_CALIB_NO_ENTRY. */
 uint8_t gemv_of(const llmperf_calib *calib, const llmperf_op *op);
 

@@ -90,9 +90,13 @@ static void emit_head(emitter *e)
 }
 
 int llmperf_emit(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
-                 llmperf_op *ret_ops)
+                 int capacity, llmperf_op *ret_ops)
 {
-    emitter e = {.c = c, .segments = segments, .segment_count = segment_count, .ops = ret_ops};
+    emitter e = {.c = c,
+                 .segments = segments,
+                 .segment_count = segment_count,
+                 .ops = ret_ops,
+                 .capacity = capacity};
     for (int i = 0; i < segment_count; i++) {
         e.sequences += (double)segments[i].sequences;
         e.tokens += (double)segments[i].sequences * (double)segments[i].query;
@@ -108,9 +112,11 @@ int llmperf_emit(const llmperf_config *c, const llmperf_segment *segments, int s
     return e.count;
 }
 
-int llmperf_emit_capacity(const llmperf_config *c)
+int llmperf_emit_capacity(const llmperf_config *c, int segments)
 {
-    return c->model->layer_kind_count * LLMPERF_OPS_PER_LAYER_KIND + 16;
+    int kinds = c ? c->model->layer_kind_count : LLMPERF_LAYER_KINDS_MAX;
+    int more = segments > LLMPERF_SEGMENTS_MAX ? segments - LLMPERF_SEGMENTS_MAX : 0;
+    return kinds * (LLMPERF_OPS_PER_LAYER_KIND + more * LLMPERF_OPS_PER_SEGMENT) + 16;
 }
 
 llmperf_segment llmperf_decode_segment(const llmperf_config *c, int64_t batch, int64_t past)

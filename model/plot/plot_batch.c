@@ -43,22 +43,24 @@ static llmperf_status add_curve(const llmperf_config *c, const int64_t *batches,
     llmperf_plot_panel *rate = &plot->panel[0], *time = &plot->panel[1];
     llmperf_plot_series *rates = llmperf_plot_add_series(rate, style->name, style->draw);
     llmperf_plot_series *times = llmperf_plot_add_series(time, style->name, style->draw);
-    llmperf_status status = LLMPERF_OK;
+    llmperf_workspace *workspace = NULL;
     if (!rates || !times)
-        return status;
+        return LLMPERF_OK;
+    llmperf_status status = llmperf_workspace_new(c, LLMPERF_SEGMENTS_MAX, &workspace, error);
     rates->color = times->color = style->color;
     memcpy(rates->band, style->band, sizeof rates->band);
     memcpy(times->band, style->band, sizeof times->band);
     for (int i = 0; i < count && status == LLMPERF_OK; i++) {
         llmperf_point p;
         llmperf_config_move(&at, batches[i], c->workload.prompt, c->workload.context);
-        llmperf_point_of(&at, LLMPERF_SWEEP_DECODE, &p);
+        llmperf_point_of(&at, LLMPERF_SWEEP_DECODE, workspace, &p);
         const llmperf_plot_point y = point_at(&p.tokens_per_s, batches[i]);
         const llmperf_plot_point t = point_at(&p.time_s, batches[i]);
         status = llmperf_plot_add_point(rate, rates, &y, error);
         if (status == LLMPERF_OK)
             status = llmperf_plot_add_point(time, times, &t, error);
     }
+    llmperf_workspace_free(workspace);
     return status;
 }
 

@@ -55,22 +55,18 @@ llmperf_status llmperf_curve_add(llmperf_curve *curve, const llmperf_curve_item 
 /* The operator of a step that `wanted` accepts and that runs most often. */
 typedef bool (*op_test)(const llmperf_op *op, const void *wanted);
 
-static llmperf_status find_op(const llmperf_config *c, const llmperf_segment *segment, op_test test,
-                              const void *wanted, llmperf_op *ret_op, bool *ret_found,
-                              llmperf_error *error)
+static bool find_op(const llmperf_config *c, const llmperf_segment *segment, op_test test,
+                    const void *wanted, llmperf_workspace *workspace, llmperf_op *ret_op)
 {
-    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(c));
-    if (!ops)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    int count = llmperf_emit(c, segment, 1, ops), best = -1;
+    llmperf_total total;
+    int count = llmperf_step(c, segment, 1, workspace, &total), best = -1;
+    const llmperf_op *ops = llmperf_workspace_ops(workspace, &count);
     for (int i = 0; i < count; i++)
         if (test(&ops[i], wanted) && (best < 0 || ops[i].repeat > ops[best].repeat))
             best = i;
     if (best >= 0)
         *ret_op = ops[best];
-    *ret_found = best >= 0;
-    free(ops);
-    return LLMPERF_OK;
+    return best >= 0;
 }
 
 /* A dense operator: what it is and its weights. */
@@ -82,7 +78,8 @@ static bool is_same_dense(const llmperf_op *op, const void *wanted)
 
 static llmperf_status add_dense_curve(const llmperf_config *c, const char *name,
                                       const llmperf_op_crossing *wanted, const int64_t *tokens,
-                                      int token_count, llmperf_curves *curves, llmperf_error *error)
+                                      int token_count, llmperf_workspace *workspace,
+                                      llmperf_curves *curves, llmperf_error *error)
 {
     llmperf_curve *curve = llmperf_curves_add(curves, name);
     llmperf_status status = LLMPERF_OK;
@@ -91,15 +88,12 @@ static llmperf_status add_dense_curve(const llmperf_config *c, const char *name,
     for (int i = 0; i < token_count && status == LLMPERF_OK; i++) {
         llmperf_curve_item item = {.batch = (double)tokens[i]};
         llmperf_segment s = llmperf_decode_segment(c, tokens[i], 0);
-        bool found = false;
-        status = find_op(c, &s, is_same_dense, wanted, &item.op, &found, error);
-        if (found)
+        if (find_op(c, &s, is_same_dense, wanted, workspace, &item.op))
             status = llmperf_curve_add(curve, &item, error);
     }
-    if (status == LLMPERF_OK && wanted->crossing.exists &&
-        wanted->crossing.batch < (int64_t)1 << 40) {
+    if (wanted->crossing.exists && wanted->crossing.batch < (int64_t)1 << 40) {
         llmperf_segment s = llmperf_decode_segment(c, wanted->crossing.batch, 0);
-        status = find_op(c, &s, is_same_dense, wanted, &curve->knee.op, &curve->has_knee, error);
+        curve->has_knee = find_op(c, &s, is_same_dense, wanted, workspace, &curve->knee.op);
         curve->knee.batch = (double)wanted->crossing.batch;
     }
     return status;
@@ -110,10 +104,12 @@ llmperf_status llmperf_curves_dense(const llmperf_config *c, const int64_t *toke
 {
     NEEDS(c && c->hw && curves && counts_are_sound(tokens, token_count), error);
     llmperf_crossings crossings;
-    llmperf_status status = LLMPERF_OK;
+    llmperf_workspace *workspace = NULL;
     int64_t chosen[PLOT_OCTAVES_MAX];
     char devices[48];
-    llmperf_crossings_of(c, c->calib, &crossings);
+    llmperf_status status = llmperf_workspace_new(c, 1, &workspace, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_crossings_of(c, c->calib, workspace, &crossings, error);
     snprintf(curves->what, sizeof curves->what, "Dense layers of %s", c->model->name);
     snprintf(curves->shape, sizeof curves->shape, "%s weights%s",
              llmperf_dtype_name(c->workload.weight_dtype),
@@ -122,13 +118,14 @@ llmperf_status llmperf_curves_dense(const llmperf_config *c, const int64_t *toke
         token_count = plot_octaves(TOKENS_MOST, chosen);
         tokens = chosen;
     }
-    for (int i = 0; i < crossings.op_count && status == LLMPERF_OK; i++) {
+    for (int i = 0; status == LLMPERF_OK && i < crossings.op_count; i++) {
         const llmperf_op_crossing *one = &crossings.op[i];
         char name[LLMPERF_PLOT_TEXT_MAX];
         snprintf(name, sizeof name, "%s, %lld x %lld", llmperf_op_name((llmperf_op_id)one->id),
                  (long long)one->k, (long long)one->n);
-        status = add_dense_curve(c, name, one, tokens, token_count, curves, error);
+        status = add_dense_curve(c, name, one, tokens, token_count, workspace, curves, error);
     }
+    llmperf_workspace_free(workspace);
     return status;
 }
 
@@ -153,38 +150,38 @@ static void one_layer(int64_t hidden, llmperf_model *ret_model)
     }
 }
 
-/* What one curve of them needs; larger than a small stack takes. */
-typedef struct hidden_case {
+/* Room for what one matrix is asked by: too large for a stack. */
+typedef struct hidden_layer {
     llmperf_model model;
-    llmperf_config c;
+    llmperf_config config;
     llmperf_crossings crossings;
-} hidden_case;
+    llmperf_workspace *workspace;
+} hidden_layer;
 
 static llmperf_status add_hidden(const llmperf_hw *hw, const llmperf_calib *calib,
                                  const llmperf_workload *workload, int64_t hidden,
-                                 const int64_t *tokens, int token_count, llmperf_curves *curves,
-                                 llmperf_error *error)
+                                 const int64_t *tokens, int token_count, hidden_layer *room,
+                                 llmperf_curves *curves, llmperf_error *error)
 {
-    hidden_case *one = malloc(sizeof *one);
-    if (!one)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    one_layer(hidden, &one->model);
-    llmperf_status status = llmperf_model_check(&one->model, error);
+    const llmperf_config *c = &room->config;
+    const llmperf_crossings *crossings = &room->crossings;
+    one_layer(hidden, &room->model);
+    llmperf_status status = llmperf_model_check(&room->model, error);
     if (status == LLMPERF_OK)
-        status = llmperf_config_init(&one->c, &one->model, hw, calib, workload, error);
+        status = llmperf_config_init(&room->config, &room->model, hw, calib, workload, error);
     if (status == LLMPERF_OK)
-        llmperf_crossings_of(&one->c, calib, &one->crossings);
-    const llmperf_op_crossing *out = NULL;
-    for (int i = 0; status == LLMPERF_OK && !out && i < one->crossings.op_count; i++)
-        if (one->crossings.op[i].id == LLMPERF_OP_ATTN_OUT)
-            out = &one->crossings.op[i];
-    if (out) {
+        status = llmperf_crossings_of(c, calib, room->workspace, &room->crossings, error);
+    if (status != LLMPERF_OK)
+        return status;
+    for (int i = 0; i < crossings->op_count; i++) {
         char name[LLMPERF_PLOT_TEXT_MAX];
+        if (crossings->op[i].id != LLMPERF_OP_ATTN_OUT)
+            continue;
         snprintf(name, sizeof name, "h = %lld", (long long)hidden);
-        status = add_dense_curve(&one->c, name, out, tokens, token_count, curves, error);
+        return add_dense_curve(c, name, &crossings->op[i], tokens, token_count, room->workspace,
+                               curves, error);
     }
-    free(one);
-    return status;
+    return LLMPERF_OK;
 }
 
 llmperf_status llmperf_curves_hidden(const llmperf_hw *hw, const llmperf_calib *calib,
@@ -195,7 +192,10 @@ llmperf_status llmperf_curves_hidden(const llmperf_hw *hw, const llmperf_calib *
     NEEDS(hw_is_sound(hw) && workload && curves, error);
     NEEDS(counts_are_sound(hidden, hidden_count) && counts_are_sound(tokens, token_count), error);
     NEEDS(IS_BELOW(workload->weight_dtype, LLMPERF_DTYPE_COUNT), error);
-    llmperf_status status = LLMPERF_OK;
+    hidden_layer *room = calloc(1, sizeof *room);
+    if (!room)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    llmperf_status status = llmperf_workspace_new(NULL, 1, &room->workspace, error);
     int64_t chosen[PLOT_OCTAVES_MAX];
     snprintf(curves->what, sizeof curves->what, "Dense layers");
     snprintf(
@@ -206,7 +206,10 @@ llmperf_status llmperf_curves_hidden(const llmperf_hw *hw, const llmperf_calib *
         tokens = chosen;
     }
     for (int i = 0; i < hidden_count && status == LLMPERF_OK; i++)
-        status = add_hidden(hw, calib, workload, hidden[i], tokens, token_count, curves, error);
+        status =
+            add_hidden(hw, calib, workload, hidden[i], tokens, token_count, room, curves, error);
+    llmperf_workspace_free(room->workspace);
+    free(room);
     return status;
 }
 
@@ -228,7 +231,8 @@ static void describe_attention(const llmperf_config *c, const llmperf_op *op,
 }
 
 static llmperf_status add_attention(const llmperf_config *c, int64_t prompt, bool decode,
-                                    const int64_t *batches, int batch_count, llmperf_curves *curves,
+                                    const int64_t *batches, int batch_count,
+                                    llmperf_workspace *workspace, llmperf_curves *curves,
                                     llmperf_error *error)
 {
     char name[LLMPERF_PLOT_TEXT_MAX];
@@ -242,15 +246,12 @@ static llmperf_status add_attention(const llmperf_config *c, int64_t prompt, boo
         llmperf_segment s = {.sequences = batches[i], .query = prompt, .logits = batches[i]};
         if (decode)
             s = llmperf_decode_segment(c, batches[i], prompt);
-        bool found = false;
-        llmperf_status status = find_op(c, &s, is_core, NULL, &item.op, &found, error);
-        if (status == LLMPERF_OK && !found)
-            status = llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "%s has no attention to draw",
-                                  c->model->name);
-        if (status == LLMPERF_OK && curve->count == 0 && !decode)
+        if (!find_op(c, &s, is_core, NULL, workspace, &item.op))
+            return llmperf_fail(error, LLMPERF_E_UNSUPPORTED, "%s has no attention to draw",
+                                c->model->name);
+        if (curve->count == 0 && !decode)
             describe_attention(c, &item.op, curves);
-        if (status == LLMPERF_OK)
-            status = llmperf_curve_add(curve, &item, error);
+        llmperf_status status = llmperf_curve_add(curve, &item, error);
         if (status != LLMPERF_OK)
             return status;
     }
@@ -263,10 +264,12 @@ llmperf_status llmperf_curves_attention(const llmperf_config *c, const int64_t *
 {
     NEEDS(c && c->hw && curves, error);
     NEEDS(counts_are_sound(prompts, prompt_count) && counts_are_sound(batches, batch_count), error);
-    llmperf_status status = LLMPERF_OK;
+    llmperf_workspace *workspace = NULL;
+    llmperf_status status = llmperf_workspace_new(c, 1, &workspace, error);
     for (int i = 0; i < 2 * prompt_count && status == LLMPERF_OK; i++)
         status = add_attention(c, prompts[i % prompt_count], i >= prompt_count, batches,
-                               batch_count, curves, error);
+                               batch_count, workspace, curves, error);
+    llmperf_workspace_free(workspace);
     return status;
 }
 

@@ -21,22 +21,17 @@ typedef struct step_sum {
     const llmperf_config *c;
     op_sum op[LLMPERF_OP_COUNT];
     double time_s;
-    bool out_of_memory;
+    llmperf_workspace *workspace;
 } step_sum;
 
 static void add_step(const llmperf_segment *segments, int segment_count, double times,
                      void *context)
 {
     step_sum *sum = context;
-    size_t room = (size_t)llmperf_emit_capacity(sum->c);
-    llmperf_op *ops = malloc(room * sizeof *ops);
-    llmperf_time *terms = malloc(room * sizeof *terms);
     llmperf_total total;
-    int count = 0;
-    if (ops && terms)
-        count = llmperf_step(sum->c, segments, segment_count, ops, terms, &total);
-    else
-        sum->out_of_memory = true;
+    int count = llmperf_step(sum->c, segments, segment_count, sum->workspace, &total);
+    const llmperf_op *ops = llmperf_workspace_ops(sum->workspace, &count);
+    const llmperf_time *terms = llmperf_workspace_times(sum->workspace);
     for (int i = 0; i < count; i++) {
         op_sum *one = &sum->op[ops[i].id];
         double launches = times * ops[i].repeat;
@@ -52,8 +47,6 @@ static void add_step(const llmperf_segment *segments, int segment_count, double 
         one->dtype = ops[i].dtype;
         sum->time_s += launches * terms[i].time_s;
     }
-    free(ops);
-    free(terms);
 }
 
 static bool is_drawn(const step_sum *sum, int id)
@@ -318,11 +311,13 @@ llmperf_status llmperf_plot_roofline(const llmperf_config *c, const int64_t *bat
     if (status != LLMPERF_OK)
         return status;
     step_sum *sums = calloc((size_t)batch_count + 1, sizeof *sums);
+    llmperf_workspace *workspace = NULL;
     if (!sums)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    status = llmperf_workspace_new(c, LLMPERF_SEGMENTS_MAX, &workspace, error);
     const step_sum *all[BATCHES_MAX + 1];
-    bool out_of_memory = false;
-    for (int i = 0; i <= batch_count; i++) {
+    for (int i = 0; i <= batch_count && status == LLMPERF_OK; i++) {
+        sums[i].workspace = workspace;
         sums[i].c = c;
         all[i] = &sums[i];
         if (i < batch_count) {
@@ -331,11 +326,11 @@ llmperf_status llmperf_plot_roofline(const llmperf_config *c, const int64_t *bat
         } else {
             llmperf_prefill_steps(c, 1, c->workload.chunk, add_step, &sums[i]);
         }
-        out_of_memory |= sums[i].out_of_memory;
     }
     snprintf(ret_plot->kind, sizeof ret_plot->kind, "roofline");
-    status = out_of_memory ? llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory")
-                           : draw(c, batches, all, batch_count + 1, ret_plot, error);
+    if (status == LLMPERF_OK)
+        status = draw(c, batches, all, batch_count + 1, ret_plot, error);
+    llmperf_workspace_free(workspace);
     free(sums);
     if (status != LLMPERF_OK)
         llmperf_plot_free(ret_plot);

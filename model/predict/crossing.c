@@ -5,11 +5,14 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "crossing.h"
 #include "emit.h"
-#include "interval.h"
+#include "entry.h"
+#include "decode_steps.h"
+#include "timing.h"
 
 static const double LARGEST_BATCH = 1e15;
 
@@ -55,20 +58,29 @@ static llmperf_op of_whole_tiles(const llmperf_op *op)
     return whole;
 }
 
-void reached_rates(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                   double *ret_peak, double *ret_bandwidth)
+/* Peak and bandwidth that an operator reaches with given rates; entries: of rates->calib. */
+static void rates_of(const llmperf_op *op, const llmperf_hw *hw, const rate_set *rates,
+                     const op_entries *entries, double *ret_peak, double *ret_bandwidth)
 {
     *ret_peak = op->flop > 0 ? hw->peak_flop_per_s[op->dtype] : INFINITY;
     *ret_bandwidth = hw->mem_bytes_per_s;
-    if (!calib)
+    if (!rates->calib)
         return;
     llmperf_time time;
     const llmperf_op whole = op->kind == LLMPERF_KIND_GEMM && op->m > 0 ? of_whole_tiles(op) : *op;
-    llmperf_time_op(&whole, hw, calib, &time, NULL);
+    time_moved(&whole, hw, rates->calib, entries, rates->z, &time);
     if (time.compute_s > 0)
         *ret_peak = whole.flop / time.compute_s;
     if (time.memory_s > 0)
         *ret_bandwidth = whole.bytes / time.memory_s;
+}
+
+void reached_rates(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                   double *ret_peak, double *ret_bandwidth)
+{
+    const rate_set rates = {calib, 0};
+    const op_entries entries = entries_of(calib, op);
+    rates_of(op, hw, &rates, &entries, ret_peak, ret_bandwidth);
 }
 
 static llmperf_crossing affine_crossing(affine compute, affine memory, const char *why)
@@ -185,48 +197,107 @@ static void add_op_crossing(const llmperf_config *c, const llmperf_op *op, doubl
     one->crossing = rows;
 }
 
-/* Sums of the compute and memory terms of a decode step, dense operators and all. */
-typedef struct step_sums {
-    double dense_compute, dense_memory, compute, memory;
-} step_sums;
-
-static step_sums sums_at(const llmperf_config *c, const llmperf_calib *calib, int64_t batch,
-                         llmperf_crossings *per_op)
+static void add_terms(decode_steps *steps, int at, int set, bool per_op, step_sums *sums)
 {
-    step_sums sums = {0};
-    llmperf_op ops[LLMPERF_OPS_MAX];
-    llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
-    int count = llmperf_emit(c, &segment, 1, ops);
-    for (int i = 0; i < count; i++) {
-        const llmperf_op *op = &ops[i];
-        if (op->kind == LLMPERF_KIND_COLLECTIVE)
-            continue;
-        double peak, bandwidth;
-        reached_rates(op, c->hw, calib, &peak, &bandwidth);
-        double compute = op->repeat * op->flop / peak, memory = op->repeat * op->bytes / bandwidth;
-        sums.compute += compute;
-        sums.memory += memory;
-        if (op->group != LLMPERF_GROUP_DENSE)
-            continue;
-        sums.dense_compute += compute;
-        sums.dense_memory += memory;
-        if (per_op && is_most_frequent(ops, count, i))
-            add_op_crossing(c, op, peak, bandwidth, per_op);
+    const llmperf_config *c = steps->c;
+    llmperf_workspace *w = steps->workspace;
+    const llmperf_op *op = &w->ops[at];
+    const rate_set *rates = &steps->rates[set];
+    double peak, bandwidth;
+    const op_entries *entries = rates->calib ? entries_at(w, rates->calib, at) : NULL;
+    rates_of(op, c->hw, rates, entries, &peak, &bandwidth);
+    double compute = op->repeat * op->flop / peak, memory = op->repeat * op->bytes / bandwidth;
+    sums->compute += compute;
+    sums->memory += memory;
+    if (op->group != LLMPERF_GROUP_DENSE)
+        return;
+    sums->dense_compute += compute;
+    sums->dense_memory += memory;
+    if (per_op && is_most_frequent(w->ops, w->count, at))
+        add_op_crossing(c, op, peak, bandwidth, &steps->per_op[set]);
+}
+
+void decode_steps_add(decode_steps *steps, int64_t batch, int64_t past, const llmperf_total *total)
+{
+    const llmperf_workspace *w = steps->workspace;
+    const bool per_op = batch == 1 && past == steps->c->workload.context;
+    if (steps->count < steps->capacity)
+        steps->count++;
+    decode_step *step = &steps->step[steps->count - 1];
+    *step = (decode_step){.batch = batch,
+                          .past = past,
+                          .time_s = total->time_s,
+                          .attention_s = total->group_s[LLMPERF_GROUP_ATTENTION]};
+    for (int set = 0; set < RATE_SETS; set++) {
+        if (per_op)
+            memset(&steps->per_op[set], 0, sizeof steps->per_op[set]);
+        for (int i = 0; steps->used[set] && i < w->count; i++)
+            if (w->ops[i].kind != LLMPERF_KIND_COLLECTIVE)
+                add_terms(steps, i, set, per_op, &step->sums[set]);
     }
-    return sums;
+}
+
+const decode_step *decode_step_at(decode_steps *steps, int64_t batch, int64_t past)
+{
+    for (int i = steps->count - 1; i >= 0; i--)
+        if (steps->step[i].batch == batch && steps->step[i].past == past)
+            return &steps->step[i];
+    llmperf_segment segment = llmperf_decode_segment(steps->c, batch, past);
+    llmperf_total total = {0};
+    step_add(steps->workspace, steps->c, &segment, 1, 1, &total, NULL);
+    decode_steps_add(steps, batch, past, &total);
+    return &steps->step[steps->count - 1];
+}
+
+llmperf_status decode_steps_new(const llmperf_config *c, llmperf_workspace *workspace,
+                                bool datasheet, const llmperf_calib *calib,
+                                decode_steps **ret_steps, llmperf_error *error)
+{
+    enum { STEPS = 1024 }; /* bisections over batches take some 40 each; more are not remembered */
+    double z = normal_quantile(c->workload.confidence);
+    decode_steps *steps = calloc(1, sizeof *steps);
+    decode_step *step = calloc(STEPS, sizeof *step);
+    if (!steps || !step) {
+        free(steps);
+        free(step);
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    }
+    steps->c = c;
+    steps->workspace = workspace;
+    steps->step = step;
+    steps->capacity = STEPS;
+    steps->used[RATES_DATASHEET] = datasheet;
+    for (int set = RATES_CALIBRATED; set < RATE_SETS; set++) {
+        steps->used[set] = calib != NULL;
+        steps->rates[set] = (rate_set){calib, set == RATES_LOW ? -z : set == RATES_HIGH ? z : 0};
+    }
+    *ret_steps = steps;
+    return LLMPERF_OK;
+}
+
+void decode_steps_free(decode_steps *steps)
+{
+    if (!steps)
+        return;
+    free(steps->step);
+    free(steps);
+}
+
+static const step_sums *sums_at(decode_steps *steps, int set, int64_t batch)
+{
+    return &decode_step_at(steps, batch, steps->c->workload.context)->sums[set];
 }
 
 /* Experts' bytes are concave in the batch and their FLOPs linear, so compute overtakes memory
  * once: the first batch is found by doubling and bisection. */
-static llmperf_crossing searched_crossing(const llmperf_config *c, const llmperf_calib *calib,
-                                          bool dense, const char *why)
+static llmperf_crossing searched_crossing(decode_steps *steps, int set, bool dense, const char *why)
 {
     llmperf_crossing crossing = {0};
     const int64_t most = (int64_t)1 << 40;
     int64_t low = 0, high = 1;
     for (;; high *= 2) {
-        step_sums s = sums_at(c, calib, high, NULL);
-        if (dense ? s.dense_compute >= s.dense_memory : s.compute >= s.memory)
+        const step_sums *s = sums_at(steps, set, high);
+        if (dense ? s->dense_compute >= s->dense_memory : s->compute >= s->memory)
             break;
         if (high >= most) {
             snprintf(crossing.why, sizeof crossing.why, "%s", why);
@@ -236,8 +307,8 @@ static llmperf_crossing searched_crossing(const llmperf_config *c, const llmperf
     }
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        step_sums s = sums_at(c, calib, middle, NULL);
-        if (dense ? s.dense_compute >= s.dense_memory : s.compute >= s.memory)
+        const step_sums *s = sums_at(steps, set, middle);
+        if (dense ? s->dense_compute >= s->dense_memory : s->compute >= s->memory)
             high = middle;
         else
             low = middle;
@@ -248,47 +319,27 @@ static llmperf_crossing searched_crossing(const llmperf_config *c, const llmperf
     return crossing;
 }
 
-static void crossings_with(const llmperf_config *c, const llmperf_calib *calib,
-                           llmperf_crossings *ret_crossings)
+static void crossings_with(decode_steps *steps, int set, llmperf_crossings *ret_crossings)
 {
     static const char too_small[] =
         "the matrices are too small: activations outweigh compute at any batch";
     static const char cache[] = "reading the KV cache outweighs compute at any batch";
-    llmperf_crossings result = {0};
-    step_sums one = sums_at(c, calib, 1, &result);
-    if (first_moe(c->model)) {
-        result.dense = searched_crossing(c, calib, true, too_small);
-        result.step = searched_crossing(c, calib, false, cache);
+    const step_sums one = *sums_at(steps, set, 1);
+    llmperf_crossings *result = ret_crossings;
+    *result = steps->per_op[set];
+    if (first_moe(steps->c->model)) {
+        result->dense = searched_crossing(steps, set, true, too_small);
+        result->step = searched_crossing(steps, set, false, cache);
     } else { /* every sum is affine in the batch: two points give it */
-        step_sums two = sums_at(c, calib, 2, NULL);
+        const step_sums two = *sums_at(steps, set, 2);
         affine dense_compute = {2 * one.dense_compute - two.dense_compute,
                                 two.dense_compute - one.dense_compute};
         affine dense_memory = {2 * one.dense_memory - two.dense_memory,
                                two.dense_memory - one.dense_memory};
         affine compute = {2 * one.compute - two.compute, two.compute - one.compute};
         affine memory = {2 * one.memory - two.memory, two.memory - one.memory};
-        result.dense = affine_crossing(dense_compute, dense_memory, too_small);
-        result.step = affine_crossing(compute, memory, cache);
-    }
-    *ret_crossings = result;
-}
-
-/* The calibration with each fit's ratio of compute to memory efficiency moved by z standard
- * deviations, half to either side. */
-static void move_ratio(const llmperf_calib *calib, double z, llmperf_calib *ret_calib)
-{
-    *ret_calib = *calib;
-    for (int i = 0; i < calib->entry_count; i++) {
-        llmperf_calib_entry *e = &ret_calib->entry[i];
-        double ec = e->param[LLMPERF_PARAM_COMPUTE], em = e->param[LLMPERF_PARAM_MEMORY];
-        double variance =
-            e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] / (ec * ec) +
-            e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] / (em * em) -
-            2 * e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] / (ec * em);
-        variance = fmax(variance, 0) + calib->borrowed * calib->borrowed;
-        double factor = exp(z / 2 * sqrt(variance));
-        e->param[LLMPERF_PARAM_COMPUTE] *= factor;
-        e->param[LLMPERF_PARAM_MEMORY] /= factor;
+        result->dense = affine_crossing(dense_compute, dense_memory, too_small);
+        result->step = affine_crossing(compute, memory, cache);
     }
 }
 
@@ -299,23 +350,39 @@ static void set_interval(llmperf_crossing *crossing, const llmperf_crossing *low
     crossing->high = high ? (high->exists ? high->batch : 0) : crossing->batch;
 }
 
-void llmperf_crossings_of(const llmperf_config *c, const llmperf_calib *calib,
-                          llmperf_crossings *ret_crossings)
+static void set_intervals(llmperf_crossings *result, const llmperf_crossings *low,
+                          const llmperf_crossings *high)
 {
-    llmperf_crossings result;
-    crossings_with(c, calib, &result);
-    llmperf_crossings low = result, high = result;
-    if (calib) {
-        llmperf_calib moved;
-        double z = normal_quantile(c->workload.confidence);
-        move_ratio(calib, -z, &moved);
-        crossings_with(c, &moved, &low);
-        move_ratio(calib, z, &moved);
-        crossings_with(c, &moved, &high);
+    set_interval(&result->dense, &low->dense, &high->dense);
+    set_interval(&result->step, &low->step, &high->step);
+    for (int i = 0; i < result->op_count; i++)
+        set_interval(&result->op[i].crossing, &low->op[i].crossing, &high->op[i].crossing);
+}
+
+void crossings_of(decode_steps *steps, llmperf_crossings *ret_datasheet,
+                  llmperf_crossings *ret_calibrated)
+{
+    if (ret_datasheet) {
+        crossings_with(steps, RATES_DATASHEET, ret_datasheet);
+        set_intervals(ret_datasheet, ret_datasheet, ret_datasheet);
     }
-    set_interval(&result.dense, &low.dense, &high.dense);
-    set_interval(&result.step, &low.step, &high.step);
-    for (int i = 0; i < result.op_count; i++)
-        set_interval(&result.op[i].crossing, &low.op[i].crossing, &high.op[i].crossing);
-    *ret_crossings = result;
+    if (ret_calibrated) { /* the ends take the place of what they are made of */
+        crossings_with(steps, RATES_CALIBRATED, ret_calibrated);
+        crossings_with(steps, RATES_LOW, &steps->per_op[RATES_LOW]);
+        crossings_with(steps, RATES_HIGH, &steps->per_op[RATES_HIGH]);
+        set_intervals(ret_calibrated, &steps->per_op[RATES_LOW], &steps->per_op[RATES_HIGH]);
+    }
+}
+
+llmperf_status llmperf_crossings_of(const llmperf_config *c, const llmperf_calib *calib,
+                                    llmperf_workspace *workspace, llmperf_crossings *ret_crossings,
+                                    llmperf_error *error)
+{
+    NEEDS(c && c->hw && workspace && ret_crossings, error);
+    decode_steps *steps = NULL;
+    llmperf_status status = decode_steps_new(c, workspace, !calib, calib, &steps, error);
+    if (status == LLMPERF_OK)
+        crossings_of(steps, calib ? NULL : ret_crossings, calib ? ret_crossings : NULL);
+    decode_steps_free(steps);
+    return status;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "interval.h"
+#include "decode_steps.h"
 #include "entry.h"
 
 const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind)
@@ -23,11 +23,11 @@ llmperf_estimate_kind llmperf_config_estimate_kind(const llmperf_config *c)
     return c->calib->borrowed > 0 ? LLMPERF_ESTIMATE_BORROWED : LLMPERF_ESTIMATE_CALIBRATED;
 }
 
-double llmperf_tpot(const llmperf_config *c, int64_t batch)
+double llmperf_tpot(const llmperf_config *c, int64_t batch, llmperf_workspace *workspace)
 {
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
-    llmperf_total total;
-    llmperf_step(c, &segment, 1, NULL, NULL, &total);
+    llmperf_total total = {0};
+    step_add(workspace, c, &segment, 1, 1, &total, NULL);
     return total.time_s;
 }
 
@@ -53,43 +53,30 @@ static uint8_t main_bound(const llmperf_total *total)
     return (uint8_t)bound;
 }
 
-/* The interval of a time that was summed step by step: that of the calibration, or the bounds. */
-typedef struct step_collector {
-    const llmperf_config *c;
-    interval_sum sum;
-} step_collector;
-
-static void collect_step(const llmperf_segment *segments, int segment_count, double times,
-                         void *context)
-{
-    step_collector *k = context;
-    llmperf_op ops[LLMPERF_OPS_MAX];
-    const interval_sum before = {.time_s = k->sum.time_s, .launch_s = k->sum.launch_s};
-    int count = llmperf_emit(k->c, segments, segment_count, ops);
-    for (int i = 0; i < count; i++)
-        interval_add(&k->sum, k->c, &ops[i], times);
-    interval_add_host(&k->sum, &before, k->c, segments, segment_count, times);
-}
-
-llmperf_estimate llmperf_estimate_ops(const llmperf_config *c, const llmperf_op *ops, int count)
+llmperf_estimate llmperf_estimate_ops(const llmperf_config *c, const llmperf_op *ops, int count,
+                                      llmperf_workspace *workspace)
 {
     double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP), time_s = 0;
+    llmperf_time t;
     if (!c->calib) {
         for (int i = 0; i < count; i++)
             time_s += ops[i].repeat * llmperf_time_op(&ops[i], c->hw, NULL, NULL, NULL);
         return bound_of_time(time_s, spread);
     }
-    interval_sum sum = {.residual = c->calib->host.decode_residual};
-    for (int i = 0; i < count; i++)
-        interval_add(&sum, c, &ops[i], 1);
-    return interval_of(&sum, c, spread);
+    interval_begin(&workspace->sum, c->calib, c->calib->host.decode_residual);
+    for (int i = 0; i < count; i++) {
+        llmperf_time_op(&ops[i], c->hw, c->calib, &t, &workspace->gradient);
+        interval_add(&workspace->sum, c, &ops[i], &t, &workspace->gradient, 1);
+    }
+    return interval_of(&workspace->sum, c, spread);
 }
 
-llmperf_estimate llmperf_estimate_op(const llmperf_config *c, const llmperf_op *op)
+llmperf_estimate llmperf_estimate_op(const llmperf_config *c, const llmperf_op *op,
+                                     llmperf_workspace *workspace)
 {
     llmperf_op once = *op;
     once.repeat = 1;
-    return llmperf_estimate_ops(c, &once, 1);
+    return llmperf_estimate_ops(c, &once, 1, workspace);
 }
 
 /* A time that the calibration has fits for less than half of is a bound. */
@@ -99,62 +86,66 @@ static llmperf_estimate_kind kind_of(const llmperf_config *c, const interval_sum
                                             : llmperf_config_estimate_kind(c);
 }
 
-/* *ret_kind (may be NULL): what its value is. */
-static llmperf_estimate estimate_decode(const llmperf_config *c, int64_t batch, double time_s,
+/* The estimate of what was added to *total, and to the workspace's interval where there is a
+ * calibration; *ret_kind (may be NULL): what its value is. */
+static llmperf_estimate estimate_of(const llmperf_config *c, const llmperf_workspace *w,
+                                    const llmperf_total *total, llmperf_spread_class class,
+                                    llmperf_estimate_kind *ret_kind)
+{
+    double spread = llmperf_spread(class);
+    if (ret_kind)
+        *ret_kind = c->calib ? kind_of(c, &w->sum) : LLMPERF_ESTIMATE_BOUND;
+    return c->calib ? interval_of(&w->sum, c, spread) : bound_of_time(total->time_s, spread);
+}
+
+/* A decode step, emitted once for its sums and its interval. */
+static llmperf_estimate estimate_decode(const llmperf_config *c, int64_t batch,
+                                        llmperf_workspace *w, llmperf_total *ret_total,
                                         llmperf_estimate_kind *ret_kind)
 {
-    double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP);
-    if (ret_kind)
-        *ret_kind = LLMPERF_ESTIMATE_BOUND;
-    if (!c->calib)
-        return bound_of_time(time_s, spread);
-    step_collector k = {.c = c, .sum.residual = c->calib->host.decode_residual};
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
-    collect_step(&segment, 1, 1, &k);
-    if (ret_kind)
-        *ret_kind = kind_of(c, &k.sum);
-    return interval_of(&k.sum, c, spread);
+    memset(ret_total, 0, sizeof *ret_total);
+    if (c->calib)
+        interval_begin(&w->sum, c->calib, c->calib->host.decode_residual);
+    step_add(w, c, &segment, 1, 1, ret_total, c->calib ? &w->sum : NULL);
+    return estimate_of(c, w, ret_total, LLMPERF_SPREAD_DECODE_STEP, ret_kind);
 }
 
-static llmperf_estimate estimate_prefill(const llmperf_config *c, int64_t batch, double time_s,
-                                         llmperf_estimate_kind *ret_kind)
+/* The prefill of `batch` prompts likewise; *ret_steps (may be NULL): their number. */
+static llmperf_estimate estimate_prefill(const llmperf_config *c, int64_t batch,
+                                         llmperf_workspace *w, llmperf_total *ret_total,
+                                         llmperf_estimate_kind *ret_kind, double *ret_steps)
 {
-    double spread = llmperf_spread(LLMPERF_SPREAD_PREFILL_STEP);
-    if (ret_kind)
-        *ret_kind = LLMPERF_ESTIMATE_BOUND;
-    if (!c->calib)
-        return bound_of_time(time_s, spread);
-    step_collector k = {.c = c, .sum.residual = c->calib->host.prefill_residual};
-    llmperf_prefill_steps(c, batch, c->workload.chunk, collect_step, &k);
-    if (ret_kind)
-        *ret_kind = kind_of(c, &k.sum);
-    return interval_of(&k.sum, c, spread);
+    if (c->calib)
+        interval_begin(&w->sum, c->calib, c->calib->host.prefill_residual);
+    double steps = prefill_add(w, c, batch, ret_total, c->calib ? &w->sum : NULL);
+    if (ret_steps)
+        *ret_steps = steps;
+    return estimate_of(c, w, ret_total, LLMPERF_SPREAD_PREFILL_STEP, ret_kind);
 }
 
-static void predict_prefill(const llmperf_config *c, llmperf_prediction *p)
+static void predict_prefill(const llmperf_config *c, llmperf_workspace *workspace,
+                            llmperf_prediction *p)
 {
     const llmperf_workload *w = &c->workload;
     llmperf_total one;
-    p->prefill_steps = llmperf_prefill_total(c, w->batch, &p->prefill.total);
-    p->prefill.time_s = estimate_prefill(c, w->batch, p->prefill.total.time_s, NULL);
+    p->prefill.time_s =
+        estimate_prefill(c, w->batch, workspace, &p->prefill.total, NULL, &p->prefill_steps);
     p->prefill.tokens_per_s =
         rate_of((double)w->batch * (double)(w->prompt - w->cached), p->prefill.time_s);
     p->prefill.bound = main_bound(&p->prefill.total);
     p->ttft_batch_s = p->prefill.time_s;
     p->ttft_s = p->prefill.time_s;
-    if (w->batch > 1) {
-        llmperf_prefill_total(c, 1, &one);
-        p->ttft_s = estimate_prefill(c, 1, one.time_s, NULL);
-    }
+    if (w->batch > 1)
+        p->ttft_s = estimate_prefill(c, 1, workspace, &one, NULL, NULL);
 }
 
-static void predict_decode(const llmperf_config *c, llmperf_prediction *p)
+static void predict_decode(const llmperf_config *c, llmperf_workspace *workspace,
+                           llmperf_prediction *p)
 {
     const llmperf_workload *w = &c->workload;
-    llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
     llmperf_total *total = &p->decode.total;
-    llmperf_step(c, &segment, 1, NULL, NULL, total);
-    p->decode.time_s = estimate_decode(c, w->batch, total->time_s, NULL);
+    p->decode.time_s = estimate_decode(c, w->batch, workspace, total, NULL);
     p->tpot_s = p->decode.time_s;
     p->decode.tokens_per_s = rate_of((double)w->batch, p->tpot_s);
     p->tokens_per_s_per_seq = rate_of(1, p->tpot_s);
@@ -177,12 +168,12 @@ static void predict_decode(const llmperf_config *c, llmperf_prediction *p)
 }
 
 /* Smallest batch whose TPOT passes `limit_s`, TPOT being monotone in batch; 0 = none below 2^40. */
-static int64_t first_batch_over(const llmperf_config *c, double limit_s, bool also_equal)
+static int64_t first_batch_over(decode_steps *steps, double limit_s, bool also_equal)
 {
-    const int64_t most = (int64_t)1 << 40;
+    const int64_t most = (int64_t)1 << 40, context = steps->c->workload.context;
     int64_t low = 0, high = 1;
     for (;;) {
-        double t = llmperf_tpot(c, high);
+        double t = decode_step_at(steps, high, context)->time_s;
         if (t > limit_s || (also_equal && t == limit_s))
             break;
         if (high >= most)
@@ -192,7 +183,7 @@ static int64_t first_batch_over(const llmperf_config *c, double limit_s, bool al
     }
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        double t = llmperf_tpot(c, middle);
+        double t = decode_step_at(steps, middle, context)->time_s;
         if (t > limit_s || (also_equal && t == limit_s))
             high = middle;
         else
@@ -201,57 +192,53 @@ static int64_t first_batch_over(const llmperf_config *c, double limit_s, bool al
     return high;
 }
 
-static double attention_time(const llmperf_config *c, int64_t batch, int64_t context,
-                             double *ret_step_s)
-{
-    llmperf_segment segment = llmperf_decode_segment(c, batch, context);
-    llmperf_total total;
-    llmperf_step(c, &segment, 1, NULL, NULL, &total);
-    *ret_step_s = total.time_s;
-    return total.group_s[LLMPERF_GROUP_ATTENTION];
-}
-
 /*
  * Batching B sequences multiplies throughput by G = B t(1) / t(B). Were attention shared by the
  * batch as weights are (its time stayed that of one sequence), it would be G*. What attention
  * takes of the gain is (G* - G) / (G* - 1).
  */
-static double batching_taken(const llmperf_config *c, int64_t batch, int64_t context)
+static double batching_taken(decode_steps *steps, int64_t batch, int64_t context)
 {
-    double t_one, t_all;
-    double attention_one = attention_time(c, 1, context, &t_one);
-    double attention_all = attention_time(c, batch, context, &t_all);
-    double gain = (double)batch * t_one / t_all;
-    double free_gain = (double)batch * t_one / (t_all - attention_all + attention_one);
+    const decode_step one = *decode_step_at(steps, 1, context);
+    const decode_step all = *decode_step_at(steps, batch, context);
+    double gain = (double)batch * one.time_s / all.time_s;
+    double free_gain =
+        (double)batch * one.time_s / (all.time_s - all.attention_s + one.attention_s);
     return free_gain > 1 ? (free_gain - gain) / (free_gain - 1) : 0;
 }
 
-static void predict_batching(const llmperf_config *c, llmperf_prediction *p)
+static void predict_batching(decode_steps *steps, llmperf_prediction *p)
 {
+    const llmperf_config *c = steps->c;
     int64_t batch = c->workload.batch;
     if (batch == 1) /* nothing is batched yet: show what there is to gain */
         batch = p->memory.max_batch;
     p->batching.batch = batch;
     if (batch <= 1)
         return;
-    p->batching.taken = batching_taken(c, batch, c->workload.context);
-    p->batching.taken_long = batching_taken(c, batch, 4 * (c->workload.context + 1) - 1);
+    p->batching.taken = batching_taken(steps, batch, c->workload.context);
+    p->batching.taken_long = batching_taken(steps, batch, 4 * (c->workload.context + 1) - 1);
 }
 
-static void predict_targets(const llmperf_config *c, llmperf_prediction *p)
+static void predict_targets(decode_steps *steps, llmperf_prediction *p)
 {
+    const llmperf_config *c = steps->c;
     const llmperf_workload *w = &c->workload;
-    int64_t knee = first_batch_over(c, 1.1 * llmperf_tpot(c, 1), true);
+    double one_s = decode_step_at(steps, 1, w->context)->time_s;
+    int64_t knee = first_batch_over(steps, 1.1 * one_s, true);
     p->has_knee = knee > 0;
     p->latency_knee_batch = knee;
     if (w->tpot_s > 0) {
-        int64_t over = first_batch_over(c, w->tpot_s, false);
+        int64_t over = first_batch_over(steps, w->tpot_s, false);
         int64_t most = over > 0 ? over - 1 : p->memory.max_batch;
+        llmperf_total total;
         p->limited_by_memory = over == 0 || p->memory.max_batch < most;
         p->max_batch_at_tpot = p->limited_by_memory ? p->memory.max_batch : most;
-        if (p->max_batch_at_tpot > 0)
-            p->tpot_at_max_batch_s = estimate_decode(c, p->max_batch_at_tpot,
-                                                     llmperf_tpot(c, p->max_batch_at_tpot), NULL);
+        if (p->max_batch_at_tpot == w->batch)
+            p->tpot_at_max_batch_s = p->tpot_s;
+        else if (p->max_batch_at_tpot > 0)
+            p->tpot_at_max_batch_s =
+                estimate_decode(c, p->max_batch_at_tpot, steps->workspace, &total, NULL);
     }
 }
 
@@ -330,19 +317,17 @@ void llmperf_config_move(llmperf_config *c, int64_t batch, int64_t prompt, int64
     c->workload.context = context;
 }
 
-void llmperf_point_of(const llmperf_config *c, llmperf_sweep_phase phase, llmperf_point *ret_point)
+void llmperf_point_of(const llmperf_config *c, llmperf_sweep_phase phase,
+                      llmperf_workspace *workspace, llmperf_point *ret_point)
 {
     const llmperf_workload *w = &c->workload;
     llmperf_total total;
     llmperf_point point = {0};
     double tokens = (double)w->batch;
     if (phase == LLMPERF_SWEEP_DECODE) {
-        llmperf_segment segment = llmperf_decode_segment(c, w->batch, w->context);
-        llmperf_step(c, &segment, 1, NULL, NULL, &total);
-        point.time_s = estimate_decode(c, w->batch, total.time_s, &point.kind);
+        point.time_s = estimate_decode(c, w->batch, workspace, &total, &point.kind);
     } else {
-        llmperf_prefill_total(c, w->batch, &total);
-        point.time_s = estimate_prefill(c, w->batch, total.time_s, &point.kind);
+        point.time_s = estimate_prefill(c, w->batch, workspace, &total, &point.kind, NULL);
         tokens *= (double)(w->prompt - w->cached);
     }
     point.tokens_per_s = rate_of(tokens, point.time_s);
@@ -384,23 +369,21 @@ static void note_borrowing(const llmperf_config *c, llmperf_notes *notes)
                  calib->name, calib->hw, c->hw->name, times, 100 * calib->borrowed);
 }
 
-/* What the user should know of the calibration: where it comes from, what it has no fit for.
- * Returns the share of a decode step that it does not time. */
-static double note_calibration(const llmperf_config *c, llmperf_notes *notes, bool *ret_times_links)
+/* What the user should know of the calibration: where it comes from, what it has no fit for, by the
+ * decode step in the workspace. Returns the share of it that it does not time. */
+static double note_calibration(const llmperf_config *c, llmperf_workspace *w, llmperf_notes *notes,
+                               bool *ret_times_links)
 {
-    llmperf_op ops[LLMPERF_OPS_MAX];
-    llmperf_segment segment = llmperf_decode_segment(c, c->workload.batch, c->workload.context);
-    int count = llmperf_emit(c, &segment, 1, ops);
+    const llmperf_op *ops = w->ops;
     double all_s = 0, bare_s = 0, launches = 0, bare = 0;
     bool kind[LLMPERF_KIND_COUNT] = {false};
     char names[128] = "";
-    for (int i = 0; i < count; i++) {
-        double time_s = ops[i].repeat * llmperf_time_op(&ops[i], c->hw, c->calib, NULL, NULL);
+    for (int i = 0; i < w->count; i++) {
+        double time_s = ops[i].repeat * w->times[i].time_s;
         double times = ops[i].repeat * ops[i].launches;
         all_s += time_s;
         launches += times;
-        if (llmperf_calib_find(c->calib, &ops[i], (llmperf_regime)ops[i].regime) !=
-            LLMPERF_CALIB_NO_ENTRY) {
+        if (entries_at(w, c->calib, i)->own != LLMPERF_CALIB_NO_ENTRY) {
             *ret_times_links = *ret_times_links || ops[i].kind == LLMPERF_KIND_COLLECTIVE;
             continue;
         }
@@ -427,50 +410,73 @@ static double note_calibration(const llmperf_config *c, llmperf_notes *notes, bo
     return bare_s / all_s;
 }
 
-llmperf_status llmperf_predict(const llmperf_config *c, llmperf_prediction *ret_prediction,
-                               llmperf_error *error)
+/* What the files' readers and the config had to say. */
+static void note_inputs(const llmperf_config *c, llmperf_notes *notes)
 {
-    if (!c->hw)
-        return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
-    llmperf_status status = llmperf_config_check_steps(c, error);
-    if (status != LLMPERF_OK)
-        return status;
-    llmperf_prediction *p = ret_prediction;
-    memset(p, 0, sizeof *p);
-    p->c = c;
-    p->kind = llmperf_config_estimate_kind(c);
-    p->params = llmperf_model_params(c->model);
-    llmperf_memory_of(c, &p->memory);
-    predict_prefill(c, p);
-    predict_decode(c, p);
-    llmperf_crossings_of(c, NULL, &p->datasheet);
-    if (c->calib) {
-        p->has_calibrated = true;
-        llmperf_crossings_of(c, c->calib, &p->calibrated);
-    }
-    predict_batching(c, p);
-    predict_targets(c, p);
-    predict_cost(c, p);
-    if (!p->memory.fits)
-        predict_ways_out(c, p);
+    const llmperf_notes *sources[] = {&c->model->warnings, &c->notes, &c->hw->warnings};
+    for (size_t k = 0; k < sizeof sources / sizeof *sources; k++)
+        for (int i = 0; i < sources[k]->count; i++)
+            llmperf_note(notes, "%s", sources[k]->text[i]);
+}
 
-    for (int i = 0; i < c->model->warnings.count; i++)
-        llmperf_note(&p->notes, "%s", c->model->warnings.text[i]);
-    for (int i = 0; i < c->notes.count; i++)
-        llmperf_note(&p->notes, "%s", c->notes.text[i]);
-    for (int i = 0; i < c->hw->warnings.count; i++)
-        llmperf_note(&p->notes, "%s", c->hw->warnings.text[i]);
-    bool times_links = false; /* then the datasheet's latency plays no part */
-    if (c->calib && note_calibration(c, &p->notes, &times_links) > 0.5)
-        p->kind = LLMPERF_ESTIMATE_BOUND; /* what it does not know decides */
+static void note_hardware(const llmperf_config *c, bool times_links, llmperf_notes *notes)
+{
     if (c->hw->memory_usable_bytes == 0)
-        llmperf_note(&p->notes, "usable memory of %s is not known: the label's %.3g GB is taken",
+        llmperf_note(notes, "usable memory of %s is not known: the label's %.3g GB is taken",
                      c->hw->name, c->hw->memory_bytes / 1e9);
     const llmperf_link *link = c->workload.tp > 1 ? llmperf_hw_link(c->hw, c->workload.tp) : NULL;
     if (link && link->latency_assumed && !times_links)
-        llmperf_note(&p->notes, "%s latency %.3g us is assumed, not measured", link->kind,
+        llmperf_note(notes, "%s latency %.3g us is assumed, not measured", link->kind,
                      link->latency_s * 1e6);
-    return LLMPERF_OK;
+}
+
+/* Every distinct step is emitted once: the prompts', the asked decode step, then decode steps at other
+ * batches for crossings, batching and targets. */
+static void predict_all(const llmperf_config *c, llmperf_workspace *w, decode_steps *steps,
+                        llmperf_prediction *p)
+{
+    bool times_links = false; /* then the datasheet's latency plays no part */
+    note_inputs(c, &p->notes);
+    predict_prefill(c, w, p);
+    predict_decode(c, w, p);
+    decode_steps_add(steps, c->workload.batch, c->workload.context, &p->decode.total);
+    if (c->calib && note_calibration(c, w, &p->notes, &times_links) > 0.5)
+        p->kind = LLMPERF_ESTIMATE_BOUND; /* what it does not know decides */
+    note_hardware(c, times_links, &p->notes);
+    p->has_calibrated = c->calib != NULL;
+    crossings_of(steps, &p->datasheet, c->calib ? &p->calibrated : NULL);
+    predict_batching(steps, p);
+    predict_targets(steps, p);
+    predict_cost(c, p);
+    if (!p->memory.fits)
+        predict_ways_out(c, p);
+}
+
+llmperf_status llmperf_predict(const llmperf_config *c, llmperf_prediction *ret_prediction,
+                               llmperf_error *error)
+{
+    NEEDS(c && ret_prediction, error);
+    if (!c->hw)
+        return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
+    llmperf_workspace *workspace = NULL;
+    decode_steps *steps = NULL;
+    llmperf_prediction *p = ret_prediction;
+    llmperf_status status = llmperf_config_check_steps(c, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_workspace_new(c, LLMPERF_SEGMENTS_MAX, &workspace, error);
+    if (status == LLMPERF_OK)
+        status = decode_steps_new(c, workspace, true, c->calib, &steps, error);
+    if (status == LLMPERF_OK) {
+        memset(p, 0, sizeof *p);
+        p->c = c;
+        p->kind = llmperf_config_estimate_kind(c);
+        p->params = llmperf_model_params(c->model);
+        llmperf_memory_of(c, &p->memory);
+        predict_all(c, workspace, steps, p);
+    }
+    decode_steps_free(steps);
+    llmperf_workspace_free(workspace);
+    return status;
 }
 
 void llmperf_not_modelled(const llmperf_config *c, llmperf_notes *ret_notes)

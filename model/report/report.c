@@ -74,12 +74,13 @@ static void add_step(const llmperf_segment *segments, int segment_count, double 
                      void *context)
 {
     collector *k = context;
-    llmperf_op *ops = malloc(sizeof *ops * (size_t)llmperf_emit_capacity(k->c));
+    const int capacity = llmperf_emit_capacity(k->c, segment_count);
+    llmperf_op *ops = malloc(sizeof *ops * (size_t)capacity);
     if (!ops) {
         k->out_of_memory = true;
         return;
     }
-    int count = llmperf_emit(k->c, segments, segment_count, ops);
+    int count = llmperf_emit(k->c, segments, segment_count, capacity, ops);
     for (int i = 0; i < count && !k->out_of_memory; i++)
         add(k, &ops[i], times);
     k->phase->steps += times;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interval.h"
+#include "workspace.h"
 #include "llmperf/predict.h"
 #include "llmperf/runs.h"
 
@@ -343,6 +343,7 @@ static llmperf_estimate rate_of(llmperf_estimate time_s, double tokens)
 /* Prefill and decode apart: their intervals add, as the profile's residual is common to both. */
 typedef struct run_sum {
     const llmperf_config *c;
+    llmperf_workspace *workspace;
     interval_sum part[2]; /* decode, prefill */
     double bound_s[2];    /* without a calibration */
 } run_sum;
@@ -351,26 +352,20 @@ static void add_step(const llmperf_run_step *step, void *context)
 {
     run_sum *sum = context;
     const llmperf_config *c = sum->c;
-    llmperf_op ops[LLMPERF_OPS_MAX];
     interval_sum *part = &sum->part[step->prefill];
-    int count = llmperf_emit(c, step->segments, step->segment_count, ops);
+    llmperf_total total = {0};
     if (!c->calib) {
-        for (int i = 0; i < count; i++)
-            sum->bound_s[step->prefill] +=
-                step->times * ops[i].repeat * llmperf_time_op(&ops[i], c->hw, NULL, NULL, NULL);
+        step_add(sum->workspace, c, step->segments, step->segment_count, step->times, &total, NULL);
+        sum->bound_s[step->prefill] += total.time_s;
         return;
     }
     double times = step->times * (step->mixed ? 1 + c->calib->host.mixed_frac : 1);
-    const interval_sum before = {
-        .time_s = part->time_s, .launch_s = part->launch_s, .floor_s = part->floor_s};
-    for (int i = 0; i < count; i++)
-        interval_add(part, c, &ops[i], times);
+    const double before_s = part->time_s, floor_s = part->floor_s;
+    step_add(sum->workspace, c, step->segments, step->segment_count, times, &total, part);
     /* what mixing costs is no floor */
-    part->floor_s = before.floor_s + (part->floor_s - before.floor_s) * step->times / times;
-    interval_add_host(part, &before, c, step->segments, step->segment_count, times);
+    part->floor_s = floor_s + (part->floor_s - floor_s) * step->times / times;
     if (step->mixed) /* d(time) / d(log mixed) */
-        part->host[LLMPERF_ENGINE_MIXED] +=
-            (part->time_s - before.time_s) * (1 - step->times / times);
+        part->host[LLMPERF_ENGINE_MIXED] += (part->time_s - before_s) * (1 - step->times / times);
 }
 
 /* What the server adds before a request's first step: part of its prefill, and known as well. */
@@ -420,17 +415,20 @@ llmperf_status llmperf_run_predict(const llmperf_config *c, const llmperf_run *r
     if (!sum)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     sum->c = c;
+    status = llmperf_workspace_new(c, LLMPERF_SEGMENTS_MAX, &sum->workspace, error);
     if (c->calib) {
         sum->part[0].residual = c->calib->host.decode_residual;
         sum->part[1].residual = c->calib->host.prefill_residual;
     }
-    status = llmperf_run_steps(c, run, add_step, sum, &waits, error);
+    if (status == LLMPERF_OK)
+        status = llmperf_run_steps(c, run, add_step, sum, &waits, error);
     if (status == LLMPERF_OK) {
         add_wait(sum, waits);
         llmperf_estimate time_s = time_of(sum);
         double amount = counted(run, &c->workload);
         *ret_estimate = amount > 0 ? rate_of(time_s, amount) : time_s;
     }
+    llmperf_workspace_free(sum->workspace);
     free(sum);
     return status;
 }

@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "host.h"
-#include "llmperf/predict.h"
+#include "timing.h"
+#include "workspace.h"
+
+static const op_entries NO_ENTRIES = {LLMPERF_CALIB_NO_ENTRY, LLMPERF_CALIB_NO_ENTRY,
+                                      LLMPERF_CALIB_NO_ENTRY, LLMPERF_CALIB_NO_ENTRY};
 
 void llmperf_total_add(llmperf_total *sum, const llmperf_op *op, const llmperf_time *time,
                        double times)
@@ -35,41 +39,52 @@ void llmperf_total_add(llmperf_total *sum, const llmperf_op *op, const llmperf_t
     sum->group_memory_s[op->group] += r * time->memory_s;
 }
 
-static int step_add(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
-                    double times, llmperf_op *ops, llmperf_time *ret_times, llmperf_total *sum)
+/* Times one operator; its gradient too where an interval is asked for. */
+static void add_op(llmperf_workspace *w, const llmperf_config *c, int at, double times,
+                   llmperf_total *total, interval_sum *interval)
 {
-    int count = llmperf_emit(c, segments, segment_count, ops);
-    const double before_s = sum->time_s, launched_s = sum->launch_s;
-    for (int i = 0; i < count; i++) {
-        llmperf_time one;
-        llmperf_time *t = ret_times ? &ret_times[i] : &one;
-        if (c->hw) {
-            llmperf_time_op(&ops[i], c->hw, c->calib, t, NULL);
-            llmperf_total_add(sum, &ops[i], t, times);
-        } else {
-            if (ret_times)
-                memset(t, 0, sizeof *t);
-            llmperf_total_add(sum, &ops[i], NULL, times);
-        }
+    const llmperf_op *op = &w->ops[at];
+    llmperf_time *t = &w->times[at];
+    const op_entries entries = c->calib ? *entries_at(w, c->calib, at) : NO_ENTRIES;
+    time_by(op, c->hw, c->calib, &entries, t, interval ? &w->gradient : NULL);
+    llmperf_total_add(total, op, t, times);
+    if (interval)
+        interval_add(interval, c, op, t, &w->gradient, times);
+}
+
+int step_add(llmperf_workspace *w, const llmperf_config *c, const llmperf_segment *segments,
+             int segment_count, double times, llmperf_total *total, interval_sum *interval)
+{
+    int count = llmperf_emit(c, segments, segment_count, w->capacity, w->ops);
+    if (count > w->capacity)
+        return -1;
+    w->count = count;
+    const double before_s = total->time_s, launched_s = total->launch_s;
+    for (int i = 0; i < count && c->hw; i++)
+        add_op(w, c, i, times, total, interval);
+    for (int i = 0; i < count && !c->hw; i++) {
+        w->times[i] = (llmperf_time){0};
+        llmperf_total_add(total, &w->ops[i], NULL, times);
     }
     if (c->calib && c->calib->host.engine[0]) {
-        double ops_s = (sum->time_s - before_s) / times;
-        double host_s = times * host_time(c, segments, segment_count, ops_s,
-                                          (sum->launch_s - launched_s) / times);
-        sum->host_s += host_s;
-        sum->time_s += host_s;
-        sum->bound_s[LLMPERF_BOUND_LAUNCH] += host_s;
+        double ops_s = (total->time_s - before_s) / times;
+        double host_s =
+            host_time(c, segments, segment_count, ops_s, (total->launch_s - launched_s) / times);
+        total->host_s += times * host_s;
+        total->time_s += times * host_s;
+        total->bound_s[LLMPERF_BOUND_LAUNCH] += times * host_s;
+        if (interval)
+            interval_add_host(interval, c, segments, segment_count, times, host_s);
     }
     return count;
 }
 
 int llmperf_step(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
-                 llmperf_op *ret_ops, llmperf_time *ret_times, llmperf_total *ret_total)
+                 llmperf_workspace *workspace, llmperf_total *ret_total)
 {
-    llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_total sum = {0};
-    int count = step_add(c, segments, segment_count, 1, ret_ops ? ret_ops : ops, ret_times, &sum);
-    if (ret_total)
+    int count = step_add(workspace, c, segments, segment_count, 1, &sum, NULL);
+    if (ret_total && count >= 0)
         *ret_total = sum;
     return count;
 }
@@ -151,7 +166,9 @@ void llmperf_prefill_steps(const llmperf_config *c, int64_t batch, int64_t chunk
 
 typedef struct prefill_sum {
     const llmperf_config *c;
+    llmperf_workspace *workspace;
     llmperf_total total;
+    interval_sum *interval;
     double steps;
 } prefill_sum;
 
@@ -159,15 +176,21 @@ static void add_prefill_step(const llmperf_segment *segments, int segment_count,
                              void *context)
 {
     prefill_sum *p = context;
-    llmperf_op ops[LLMPERF_OPS_MAX];
-    step_add(p->c, segments, segment_count, times, ops, NULL, &p->total);
+    step_add(p->workspace, p->c, segments, segment_count, times, &p->total, p->interval);
     p->steps += times;
 }
 
-double llmperf_prefill_total(const llmperf_config *c, int64_t batch, llmperf_total *ret_total)
+double prefill_add(llmperf_workspace *w, const llmperf_config *c, int64_t batch,
+                   llmperf_total *ret_total, interval_sum *interval)
 {
-    prefill_sum p = {.c = c};
+    prefill_sum p = {.c = c, .workspace = w, .interval = interval};
     llmperf_prefill_steps(c, batch, c->workload.chunk, add_prefill_step, &p);
     *ret_total = p.total;
     return p.steps;
+}
+
+double llmperf_prefill_total(const llmperf_config *c, int64_t batch, llmperf_workspace *workspace,
+                             llmperf_total *ret_total)
+{
+    return prefill_add(workspace, c, batch, ret_total, NULL);
 }

@@ -27,26 +27,35 @@ static double floor_of(const llmperf_op *op, const llmperf_hw *hw)
     return link ? op->link_bytes / link->bytes_per_s : 0;
 }
 
-void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op, double times)
+void interval_begin(interval_sum *sum, const llmperf_calib *calib, double residual)
 {
-    llmperf_time time;
-    llmperf_gradient gradient;
-    llmperf_time_op(op, c->hw, c->calib, &time, &gradient);
-    double t = op->repeat * times * time.time_s;
+    const size_t entries = (size_t)calib->entry_count;
+    sum->time_s = sum->launch_s = sum->bound_s = sum->floor_s = 0;
+    sum->residual = residual;
+    memset(sum->vector, 0, sizeof sum->vector[0] * entries);
+    memset(sum->linear, 0, sizeof sum->linear[0] * entries);
+    memset(sum->square, 0, sizeof sum->square[0] * entries);
+    memset(sum->host, 0, sizeof sum->host);
+}
+
+void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op,
+                  const llmperf_time *time, const llmperf_gradient *gradient, double times)
+{
+    double t = op->repeat * times * time->time_s;
     bool fitted = false;
     sum->time_s += t;
     sum->floor_s += op->repeat * times * floor_of(op, c->hw);
     if (op->kind != LLMPERF_KIND_COLLECTIVE)
-        sum->launch_s += op->repeat * times * time.launch_s;
-    for (int i = 0; i < gradient.count; i++) {
-        uint8_t entry = gradient.entry[i];
+        sum->launch_s += op->repeat * times * time->launch_s;
+    for (int i = 0; i < gradient->count; i++) {
+        uint8_t entry = gradient->entry[i];
         if (entry == LLMPERF_CALIB_NO_ENTRY)
             continue;
         fitted = true;
         for (int p = 0; p < LLMPERF_PARAM_COUNT; p++)
-            sum->vector[entry][p] += t * gradient.dlog[i][p];
+            sum->vector[entry][p] += t * gradient->dlog[i][p];
         /* an operator joined from two fits carries the residual of each half */
-        double share = t / gradient.count;
+        double share = t / gradient->count;
         sum->linear[entry] += share;
         sum->square[entry] += share * share;
     }
@@ -54,12 +63,9 @@ void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *
         sum->bound_s += t;
 }
 
-void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_config *c,
-                       const llmperf_segment *segments, int segment_count, double times)
+void interval_add_host(interval_sum *sum, const llmperf_config *c, const llmperf_segment *segments,
+                       int segment_count, double times, double host_s)
 {
-    double ops_s = (sum->time_s - before->time_s) / times;
-    double launch_s = (sum->launch_s - before->launch_s) / times;
-    double host_s = host_time(c, segments, segment_count, ops_s, launch_s);
     sum->time_s += times * host_s;
     if (!(host_s > 0))
         return;

@@ -18,13 +18,18 @@ typedef struct interval_sum {
     double host[LLMPERF_ENGINE_PARAM_COUNT];
 } interval_sum;
 
-/* Adds op->repeat x `times` launches of an operator; the case has a calibration. */
-void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op, double times);
+/* Nothing so far; residual: an engine profile's, once for the whole. */
+void interval_begin(interval_sum *sum, const llmperf_calib *calib, double residual);
+
+/* Adds op->repeat x `times` launches of an operator that llmperf_time_op() timed; the config has a
+ * calibration. */
+void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op,
+                  const llmperf_time *time, const llmperf_gradient *gradient, double times);
 llmperf_estimate interval_of(const interval_sum *sum, const llmperf_config *c, double spread);
 
-/* Adds the host's part of `times` equal steps, to what was added since `before`. */
-void interval_add_host(interval_sum *sum, const interval_sum *before, const llmperf_config *c,
-                       const llmperf_segment *segments, int segment_count, double times);
+/* Adds the host's part of `times` equal steps, host_s each. */
+void interval_add_host(interval_sum *sum, const llmperf_config *c, const llmperf_segment *segments,
+                       int segment_count, double times, double host_s);
 
 /* z with P(|N(0,1)| < z) = confidence. */
 double normal_quantile(double confidence);

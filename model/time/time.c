@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fits.h"
+#include "timing.h"
 
 enum {
     TERMS = 4,      /* compute, memory, serial, work */
@@ -131,10 +131,10 @@ static double bulk_time(const group_shape *s, const double *param, double *ret_d
 }
 
 static double time_collective(const llmperf_op *op, const llmperf_hw *hw,
-                              const llmperf_calib *calib, llmperf_time *t, llmperf_gradient *g)
+                              const llmperf_calib *calib, uint8_t index, llmperf_time *t,
+                              llmperf_gradient *g)
 {
     const llmperf_link *link = llmperf_hw_link(hw, op->devices);
-    uint8_t index = llmperf_calib_find(calib, op, (llmperf_regime)op->regime);
     const double *param = entry_at(calib, index, LLMPERF_KIND_COLLECTIVE)->param;
     const group_shape s = group_of(op, hw, link);
     double *d = g ? g->dlog[0] : NULL;
@@ -542,33 +542,64 @@ static uint8_t largest_term(const llmperf_time *t)
     return t->launch_s > largest ? LLMPERF_BOUND_LAUNCH : bound;
 }
 
-/* One operator on one device; index = the entry to use, or CALIB_NO_ENTRY: the one that fits. */
+/* The parameters that time an operator, and where they come from. */
+typedef struct op_params {
+    const double *param;
+    bool is_joined, is_reads;
+    uint8_t index, index_decode; /* of the gradient's entries */
+    extend_join join;
+    double joined[LLMPERF_PARAM_COUNT];
+} op_params;
+
+/* The parameters of an entry with its ratio of compute to memory efficiency moved by z standard
+ * deviations, half to either side; the ideal entry is not moved. */
+static const double *moved(const llmperf_calib *calib, uint8_t index, llmperf_op_kind kind,
+                           double z, double *room)
+{
+    const llmperf_calib_entry *e = entry_at(calib, index, kind);
+    if (z == 0 || index == LLMPERF_CALIB_NO_ENTRY)
+        return e->param;
+    double ec = e->param[LLMPERF_PARAM_COMPUTE], em = e->param[LLMPERF_PARAM_MEMORY];
+    double variance = e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] / (ec * ec) +
+                      e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] / (em * em) -
+                      2 * e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] / (ec * em);
+    variance = fmax(variance, 0) + calib->borrowed * calib->borrowed;
+    double factor = exp(z / 2 * sqrt(variance));
+    memcpy(room, e->param, sizeof e->param);
+    room[LLMPERF_PARAM_COMPUTE] *= factor;
+    room[LLMPERF_PARAM_MEMORY] /= factor;
+    return room;
+}
+
+static void choose_params(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                          const op_entries *e, double z, const op_shape *shape, op_params *p)
+{
+    p->is_joined = e->own == LLMPERF_CALIB_NO_ENTRY &&
+                   (e->prefill != LLMPERF_CALIB_NO_ENTRY || e->decode != LLMPERF_CALIB_NO_ENTRY);
+    p->index = p->is_joined ? e->prefill : e->own;
+    p->index_decode = e->decode;
+    p->is_reads = false;
+    if (!p->is_joined) {
+        p->param = moved(calib, e->own, op->kind, z, p->joined);
+        p->is_reads = entry_at(calib, e->own, op->kind)->compute_is_reads;
+        return;
+    }
+    double room[2][LLMPERF_PARAM_COUNT];
+    p->join.prefill = moved(calib, e->prefill, op->kind, z, room[0]);
+    p->join.decode = moved(calib, e->decode, op->kind, z, room[1]);
+    join(op, hw, shape, &p->join, p->joined);
+    p->param = p->joined;
+}
+
+/* One operator on one device by the fits that are given. */
 static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                         uint8_t index, llmperf_time *t, llmperf_gradient *g)
+                         const op_entries *entries, double z, llmperf_time *t, llmperf_gradient *g)
 {
     const op_shape shape = shape_of(op, hw);
-    const double *param;
-    double joined[LLMPERF_PARAM_COUNT];
-    extend_join j = {0};
-    uint8_t index_decode = LLMPERF_CALIB_NO_ENTRY;
-    bool is_joined = false, is_reads = false;
-    if (index == LLMPERF_CALIB_NO_ENTRY)
-        index = llmperf_calib_find(calib, op, (llmperf_regime)op->regime);
-    if (index == LLMPERF_CALIB_NO_ENTRY && op->regime == LLMPERF_REGIME_EXTEND && calib) {
-        index = llmperf_calib_find(calib, op, LLMPERF_REGIME_PREFILL);
-        index_decode = llmperf_calib_find(calib, op, LLMPERF_REGIME_DECODE);
-        is_joined = index != LLMPERF_CALIB_NO_ENTRY || index_decode != LLMPERF_CALIB_NO_ENTRY;
-    }
-    if (is_joined) {
-        j.prefill = entry_at(calib, index, op->kind)->param;
-        j.decode = entry_at(calib, index_decode, op->kind)->param;
-        join(op, hw, &shape, &j, joined);
-        param = joined;
-    } else {
-        const llmperf_calib_entry *entry = entry_at(calib, index, op->kind);
-        param = entry->param;
-        is_reads = entry->compute_is_reads;
-    }
+    op_params chosen;
+    choose_params(op, hw, calib, entries, z, &shape, &chosen);
+    const double *param = chosen.param;
+    const bool is_joined = chosen.is_joined;
 
     double of_joined[LLMPERF_PARAM_COUNT];
     double *dlog = !g ? NULL : is_joined ? of_joined : g->dlog[0];
@@ -607,7 +638,7 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     t->launch_s = launch;
     t->added_s = added;
     t->time_s = launch + norm + added;
-    if (is_reads) {
+    if (chosen.is_reads) {
         t->memory_s += t->compute_s;
         t->compute_s = 0;
     }
@@ -638,25 +669,19 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
         dlog[LLMPERF_PARAM_NORM] = dp * per;
         dlog[LLMPERF_PARAM_LOOP] = loop * per;
         dlog[LLMPERF_PARAM_PASSES] = pass * per;
-        g->entry[0] = index;
-        g->entry[1] = index_decode;
+        g->entry[0] = chosen.index;
+        g->entry[1] = chosen.index_decode;
         g->count = is_joined ? 2 : 1;
         if (is_joined)
-            split_gradient(&j, param, dlog, g);
+            split_gradient(&chosen.join, param, dlog, g);
     }
     return t->time_s;
 }
 
-/* Has the calibration a fit that times this prompt or decode launch? */
-static bool is_timed(const llmperf_calib *calib, const llmperf_op *op)
+static bool is_timed(const op_entries *e)
 {
-    static const llmperf_regime REGIMES[] = {LLMPERF_REGIME_PREFILL, LLMPERF_REGIME_DECODE};
-    if (llmperf_calib_find(calib, op, (llmperf_regime)op->regime) != LLMPERF_CALIB_NO_ENTRY)
-        return true;
-    for (int i = 0; i < 2 && op->regime == LLMPERF_REGIME_EXTEND; i++)
-        if (llmperf_calib_find(calib, op, REGIMES[i]) != LLMPERF_CALIB_NO_ENTRY)
-            return true;
-    return false;
+    return e->own != LLMPERF_CALIB_NO_ENTRY || e->prefill != LLMPERF_CALIB_NO_ENTRY ||
+           e->decode != LLMPERF_CALIB_NO_ENTRY;
 }
 
 /*
@@ -664,22 +689,22 @@ static bool is_timed(const llmperf_calib *calib, const llmperf_op *op)
  * take, each by its own fit where there is one: fits apart must not make work vanish that is added.
  */
 static double time_mixed(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                         llmperf_time *t, llmperf_gradient *g)
+                         const op_entries *own, llmperf_time *t, llmperf_gradient *g)
 {
     const llmperf_op part[2] = {llmperf_op_prompt(op), llmperf_op_lone(op)};
     const llmperf_op *longest = op;
-    double most = time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, NULL);
-    bool is_fitted = llmperf_calib_find(calib, op, LLMPERF_REGIME_MIXED) != LLMPERF_CALIB_NO_ENTRY;
-    for (int i = 0; i < 2 && is_fitted; i++) {
-        if (!is_timed(calib, &part[i]))
-            continue;
-        double alone = time_local(&part[i], hw, calib, LLMPERF_CALIB_NO_ENTRY, t, NULL);
+    op_entries of_longest = *own;
+    double most = time_local(op, hw, calib, own, 0, t, NULL);
+    for (int i = 0; i < 2 && own->own != LLMPERF_CALIB_NO_ENTRY; i++) {
+        const op_entries e = entries_of(calib, &part[i]);
+        double alone = is_timed(&e) ? time_local(&part[i], hw, calib, &e, 0, t, NULL) : 0;
         if (alone > most) {
             most = alone;
             longest = &part[i];
+            of_longest = e;
         }
     }
-    return time_local(longest, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, g);
+    return time_local(longest, hw, calib, &of_longest, 0, t, g);
 }
 
 /* What time_local() comes to when every parameter is neutral, to the last bit (a test holds it):
@@ -697,30 +722,49 @@ static double time_ideal(const llmperf_op *op, const llmperf_hw *hw, llmperf_tim
     return t->time_s;
 }
 
+/* One row: never dearer than the GEMM that would take it too, so that time stays monotone in the
+ * batch; without a GEMM fit there is nothing to compare with. */
+static double time_row(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                       const op_entries *entries, llmperf_time *t, llmperf_gradient *g)
+{
+    op_entries row = *entries;
+    llmperf_time by_row;
+    row.own = entries->gemv;
+    time_local(op, hw, calib, &row, 0, &by_row, NULL);
+    if (entries->own != LLMPERF_CALIB_NO_ENTRY &&
+        time_local(op, hw, calib, entries, 0, t, NULL) < by_row.time_s)
+        row.own = entries->own;
+    return time_local(op, hw, calib, &row, 0, t, g);
+}
+
+double time_by(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+               const op_entries *entries, llmperf_time *t, llmperf_gradient *g)
+{
+    if (op->kind == LLMPERF_KIND_COLLECTIVE) {
+        memset(t, 0, sizeof *t);
+        if (g)
+            memset(g, 0, sizeof *g);
+        return time_collective(op, hw, calib, entries->own, t, g);
+    }
+    if (!calib && !g)
+        return time_ideal(op, hw, t);
+    if (op->regime == LLMPERF_REGIME_MIXED)
+        return time_mixed(op, hw, calib, entries, t, g);
+    if (entries->gemv != LLMPERF_CALIB_NO_ENTRY && op->m <= 1)
+        return time_row(op, hw, calib, entries, t, g);
+    return time_local(op, hw, calib, entries, 0, t, g);
+}
+
+double time_moved(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                  const op_entries *entries, double z, llmperf_time *t)
+{
+    return time_local(op, hw, calib, entries, z, t, NULL);
+}
+
 double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
                        llmperf_time *ret_time, llmperf_gradient *ret_gradient)
 {
-    llmperf_time local, other;
-    llmperf_time *t = ret_time ? ret_time : &local;
-    if (op->kind == LLMPERF_KIND_COLLECTIVE) {
-        memset(t, 0, sizeof *t);
-        if (ret_gradient)
-            memset(ret_gradient, 0, sizeof *ret_gradient);
-        return time_collective(op, hw, calib, t, ret_gradient);
-    }
-    if (!calib && !ret_gradient)
-        return time_ideal(op, hw, t);
-    if (op->regime == LLMPERF_REGIME_MIXED)
-        return time_mixed(op, hw, calib, t, ret_gradient);
-    uint8_t row = gemv_of(calib, op);
-    if (row == LLMPERF_CALIB_NO_ENTRY)
-        return time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, ret_gradient);
-    /* one row: never dearer than the GEMM that would take it too, so that time stays monotone in
-     * the batch; without a GEMM fit there is nothing to compare with */
-    bool has_gemm =
-        llmperf_calib_find(calib, op, (llmperf_regime)op->regime) != LLMPERF_CALIB_NO_ENTRY;
-    time_local(op, hw, calib, row, &other, NULL);
-    if (has_gemm && time_local(op, hw, calib, LLMPERF_CALIB_NO_ENTRY, t, NULL) < other.time_s)
-        row = LLMPERF_CALIB_NO_ENTRY;
-    return time_local(op, hw, calib, row, t, ret_gradient);
+    llmperf_time local;
+    const op_entries entries = entries_of(calib, op);
+    return time_by(op, hw, calib, &entries, ret_time ? ret_time : &local, ret_gradient);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../unit/steps.h"
 #include "llmperf/llmperf.h"
 
 enum { BATCHES = 4096, ROUNDS = 7 };
@@ -100,7 +101,7 @@ static result run(const llmperf_config *c, bool gradients)
         for (int64_t batch = 1; batch <= BATCHES; batch++) {
             llmperf_segment segment = llmperf_decode_segment(c, batch, 2048);
             llmperf_total total;
-            best.ops = llmperf_step(c, &segment, 1, ops, times, &total);
+            best.ops = step_into(c, &segment, 1, ops, times, &total);
             best.check += total.time_s;
             if (!gradients)
                 continue;

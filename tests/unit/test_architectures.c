@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 enum { ROUNDS = 4000 };
 
@@ -205,7 +206,7 @@ static llmperf_total decode_of(const llmperf_config *c, int64_t batch, int64_t c
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, context);
     llmperf_total total;
-    llmperf_step(c, &s, 1, NULL, NULL, &total);
+    llmperf_step(c, &s, 1, room(), &total);
     return total;
 }
 
@@ -224,8 +225,8 @@ static void check_step(world *x, const llmperf_segment *s, int segments, const c
     static llmperf_op ops[LLMPERF_OPS_MAX];
     static llmperf_time times[LLMPERF_OPS_MAX];
     llmperf_total total, sum = {0};
-    int count = llmperf_step(&x->c, s, segments, ops, times, &total);
-    HOLDS(x, count > 0 && count <= llmperf_emit_capacity(&x->c), "%d operators", count);
+    int count = step_into(&x->c, s, segments, ops, times, &total);
+    HOLDS(x, count > 0 && count <= llmperf_emit_capacity(&x->c, LLMPERF_SEGMENTS_MAX), "%d operators", count);
     double highest = 0;
     for (int i = 0; i < LLMPERF_DTYPE_COUNT; i++)
         highest = fmax(highest, x->hw.peak_flop_per_s[i]);
@@ -280,7 +281,7 @@ Test(architectures, steps_add_up_above_the_floor)
             s, {.sequences = 1, .query = w->prompt - w->cached, .past = w->cached, .logits = 1}};
         check_step(&x, mixed, 2, "mixed");
         llmperf_total all;
-        double steps = llmperf_prefill_total(&x.c, w->batch, &all);
+        double steps = llmperf_prefill_total(&x.c, w->batch, room(), &all);
         HOLDS(&x,
               steps >= 1 && good(all.time_s) && all.time_s > 0 && good(all.flop) && good(all.bytes),
               "prefill");
@@ -327,7 +328,7 @@ Test(architectures, a_step_streams_the_weights_that_are_counted)
         x.c = config_or_die(&x, &x.model, &x.w);
         const llmperf_workload *w = &x.c.workload;
         llmperf_segment s = llmperf_decode_segment(&x.c, w->batch, w->context);
-        int count = llmperf_emit(&x.c, &s, 1, ops);
+        int count = llmperf_emit(&x.c, &s, 1, LLMPERF_OPS_MAX, ops);
         double found = 0, wanted = 0;
         for (int i = 0; i < count; i++)
             if (ops[i].kind == LLMPERF_KIND_GEMM && ops[i].id != LLMPERF_OP_LM_HEAD &&
@@ -448,7 +449,7 @@ static double flop_of_kind(const llmperf_config *c, const llmperf_segment *s, ll
                            llmperf_op_kind other)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(c, s, 1, ops);
+    int count = llmperf_emit(c, s, 1, LLMPERF_OPS_MAX, ops);
     double flop = 0;
     for (int i = 0; i < count; i++)
         if (ops[i].kind == kind || ops[i].kind == other)
@@ -541,7 +542,7 @@ Test(architectures, verification_reads_no_more_than_its_steps)
                              .logits = w->batch * query,
                              .decode = true};
         llmperf_total total;
-        llmperf_step(&x.c, &s, 1, NULL, NULL, &total);
+        llmperf_step(&x.c, &s, 1, room(), &total);
         HOLDS(&x, is_near(total.flop, flop, 1e-9), "flop %.15g, in steps %.15g", total.flop, flop);
         HOLDS(&x, total.bytes <= bytes * (1 + 1e-12), "bytes %.15g, in steps %.15g", total.bytes,
               bytes);
@@ -558,7 +559,7 @@ static gap gap_at(const llmperf_config *c, int64_t batch, bool dense)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
-    int count = llmperf_emit(c, &s, 1, ops);
+    int count = llmperf_emit(c, &s, 1, LLMPERF_OPS_MAX, ops);
     gap sum = {0};
     for (int i = 0; i < count; i++) {
         if (ops[i].kind == LLMPERF_KIND_COLLECTIVE ||
@@ -579,7 +580,7 @@ Test(architectures, the_compute_bound_batch_is_the_first)
     for (uint64_t seed = 1900000; seed < 1900000 + CASES(ROUNDS) / 2; seed++) {
         make_world(&x, seed);
         llmperf_crossings all;
-        llmperf_crossings_of(&x.c, NULL, &all);
+        llmperf_crossings_of(&x.c, NULL, room(), &all, NULL);
         for (int dense = 0; dense < 2; dense++) {
             const llmperf_crossing *one = dense ? &all.dense : &all.step;
             HOLDS(&x, one->exists || one->why[0], "no reason");

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 static llmperf_error error;
 
@@ -316,7 +317,7 @@ Test(config, without_hardware)
     llmperf_model model = toy_model();
     llmperf_config c = init(&model, NULL, &(llmperf_workload){.tp = 2, .prompt = 5});
     llmperf_total total;
-    cr_expect(llmperf_prefill_total(&c, 2, &total) == 1);
+    cr_expect(llmperf_prefill_total(&c, 2, room(), &total) == 1);
     cr_expect(total.flop > 0 && total.time_s == 0);
     llmperf_prediction p;
     error = (llmperf_error){0};
@@ -335,7 +336,7 @@ Test(config, is_repeatable)
     cr_assert(try_case(&model, &hw, &w, &b) == LLMPERF_OK);
     llmperf_segment s = llmperf_decode_segment(&a, 3, 10);
     llmperf_total x, y;
-    llmperf_step(&a, &s, 1, NULL, NULL, &x);
-    llmperf_step(&b, &s, 1, NULL, NULL, &y);
+    llmperf_step(&a, &s, 1, room(), &x);
+    llmperf_step(&b, &s, 1, room(), &y);
     cr_expect(memcmp(&x, &y, sizeof x) == 0);
 }

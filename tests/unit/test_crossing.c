@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 static void expect_crossing(llmperf_crossing got, double exact, double tolerance, int64_t batch)
 {
@@ -125,7 +126,7 @@ Test(crossing, operators_of_a_model_by_hand)
     llmperf_hw hw = a100();
     static llmperf_crossings all;
     llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){.prompt = 1024});
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     const llmperf_op_crossing *out = find_crossing(&all, LLMPERF_OP_ATTN_OUT);
     cr_assert(out != NULL);
     cr_expect(out->n == 4096 && out->k == 4096);
@@ -137,7 +138,7 @@ Test(crossing, operators_of_a_model_by_hand)
 
     hw = h100();
     c = config_on(&model, &hw, NULL, &(llmperf_workload){.prompt = 1024});
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 345.1, 0.05, 346);
 }
 
@@ -148,7 +149,7 @@ Test(crossing, several_query_tokens_divide_the_batch)
     llmperf_hw hw = h100();
     static llmperf_crossings all;
     llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){.query = 5});
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 69.02, 0.01, 70);
 }
 
@@ -159,7 +160,7 @@ Test(crossing, tp_divides_n_or_k)
     llmperf_hw hw = a100();
     static llmperf_crossings all;
     llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){.tp = 2});
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     const llmperf_op_crossing *out = find_crossing(&all, LLMPERF_OP_ATTN_OUT);
     cr_expect(out->k == 2048);
     expect_crossing(out->crossing, 172.33, 0.01, 173);
@@ -173,12 +174,12 @@ Test(crossing, a_long_context_never_crosses)
     static llmperf_crossings all;
     llmperf_config c =
         config_on(&model, &hw, NULL, &(llmperf_workload){.context = 100000, .has_context = true});
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     cr_expect(all.dense.exists);
     cr_expect(!all.step.exists && strstr(all.step.why, "KV") != NULL, "%s", all.step.why);
     /* on an empty cache it does, later than the dense layers alone */
     c = config_on(&model, &hw, NULL, &(llmperf_workload){.context = 0, .has_context = true});
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     cr_expect(all.step.exists && all.step.exact > all.dense.exact);
 }
 
@@ -189,7 +190,7 @@ Test(crossing, a_small_model_never_crosses)
     llmperf_hw hw = toy_hw();
     static llmperf_crossings all;
     llmperf_config c = config_on(&model, &hw, NULL, &(llmperf_workload){0});
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     cr_expect(!all.dense.exists && all.dense.why[0] && !all.step.exists && all.step.why[0]);
     for (int i = 0; i < all.op_count; i++)
         cr_expect(!all.op[i].crossing.exists && all.op[i].crossing.why[0]);
@@ -205,7 +206,7 @@ static balance balance_at(const llmperf_config *c, int64_t batch)
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
     llmperf_total t;
-    llmperf_step(c, &s, 1, NULL, NULL, &t);
+    llmperf_step(c, &s, 1, room(), &t);
     return (balance){.dense = t.group_compute_s[LLMPERF_GROUP_DENSE] /
                               t.group_memory_s[LLMPERF_GROUP_DENSE],
                      .step = t.compute_s / t.memory_s};
@@ -269,7 +270,7 @@ static void compare_random(uint64_t seed, bool calibrated)
         }
         random_calib(&r, 1.05, false, &calib);
         llmperf_config c = config_on(&model, &hw, calibrated ? &calib : NULL, &w);
-        llmperf_crossings_of(&c, c.calib, &all);
+        llmperf_crossings_of(&c, c.calib, room(), &all, NULL);
         compare("dense", i, &c, all.dense, true);
         compare("step", i, &c, all.step, false);
         dense += all.dense.exists;
@@ -309,14 +310,14 @@ Test(crossing, calibration_scales_peak_and_bandwidth)
     cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
                                 &entry, NULL) == LLMPERF_OK);
     llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
-    llmperf_crossings_of(&c, &calib, &all);
+    llmperf_crossings_of(&c, &calib, room(), &all, NULL);
     llmperf_crossing want = llmperf_gemm_crossing(4096, 4096, 2, 2, 0.8 * 989.4e12, 0.9 * 3.35e12);
     llmperf_crossing got = find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing;
     /* R = 262.527: 1/R - 2/4096 = 0.00332085: 301.1 */
     expect_crossing(got, 301.1, 0.05, 302);
     cr_expect(is_near(got.exact, want.exact, 1e-12));
     /* the datasheet's figure of the same case does not move */
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 345.1, 0.05, 346);
 }
 
@@ -345,7 +346,7 @@ Test(crossing, a_calibration_is_taken_at_whole_tiles)
     entry.param[LLMPERF_PARAM_MEMORY] = 0.45;
     cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
     llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
-    llmperf_crossings_of(&c, &calib, &all);
+    llmperf_crossings_of(&c, &calib, room(), &all, NULL);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 336.18, 0.01, 337);
     /* the sums' two points are of one fit: between the crossings of the operators they are made of */
     double least = INFINITY, most = 0;

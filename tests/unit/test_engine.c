@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "llmperf/llmperf.h"
+#include "steps.h"
 
 static llmperf_error error;
 static llmperf_hw hw;
@@ -213,7 +214,7 @@ Test(engine, the_host_adds_per_step_layer_and_sequence)
     llmperf_segment segment = llmperf_decode_segment(&c, 5, 100);
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_time times[LLMPERF_OPS_MAX];
-    int count = llmperf_step(&c, &segment, 1, ops, times, &total);
+    int count = step_into(&c, &segment, 1, ops, times, &total);
     double sum = 0;
     for (int i = 0; i < count; i++)
         sum += ops[i].repeat * times[i].time_s;
@@ -222,7 +223,7 @@ Test(engine, the_host_adds_per_step_layer_and_sequence)
     cr_expect_float_eq(total.time_s, sum + 1.25e-3, 1e-12);
     /* the whole prefill of five prompts in steps of 100 tokens: five steps of one sequence */
     c.workload.chunk = 100;
-    cr_expect_float_eq(llmperf_prefill_total(&c, 5, &total), 5, 0);
+    cr_expect_float_eq(llmperf_prefill_total(&c, 5, room(), &total), 5, 0);
     cr_expect_float_eq(total.host_s, 5 * 1.21e-3, 1e-12);
 }
 
@@ -256,7 +257,7 @@ Test(engine, shares_of_a_step_sum_to_one_with_the_host)
     cr_expect_float_eq(p.tpot_s.high / p.tpot_s.value, exp(1.644853627 * 0.1), 1e-6);
     cr_expect_float_eq(p.ttft_s.value / p.ttft_s.low, exp(1.644853627 * 0.2), 1e-6);
     cr_expect_eq(p.kind, LLMPERF_ESTIMATE_CALIBRATED);
-    cr_expect_float_eq(p.tpot_s.value, llmperf_tpot(&c, 8), 1e-15);
+    cr_expect_float_eq(p.tpot_s.value, llmperf_tpot(&c, 8, room()), 1e-15);
 }
 
 Test(engine, time_never_falls_with_batch_and_context)
@@ -267,14 +268,14 @@ Test(engine, time_never_falls_with_batch_and_context)
               error.text);
     double before = 0;
     for (int64_t batch = 1; batch < 4096; batch = batch * 3 / 2 + 1) {
-        double now = llmperf_tpot(&c, batch);
+        double now = llmperf_tpot(&c, batch, room());
         cr_expect_geq(now, before);
         before = now;
     }
     before = 0;
     for (int64_t context = 0; context < 100000; context = 2 * context + 1) {
         llmperf_config_move(&c, 4, 512, context);
-        double now = llmperf_tpot(&c, 4);
+        double now = llmperf_tpot(&c, 4, room());
         cr_expect_geq(now, before);
         before = now;
     }
@@ -520,7 +521,7 @@ Test(engine, intervals_hold_what_the_parameters_are_not_known_to)
                            .flop = 2e6,
                            .weight_bytes = 2e6,
                            .bytes = 2e6};
-    llmperf_estimate got = llmperf_estimate_op(&c, &op);
+    llmperf_estimate got = llmperf_estimate_op(&c, &op, room());
     double w = 2.5 / 2.54, k = 0.04 / 2.54;
     double s = sqrt(w * w * 0.01 + k * k * 0.04 - 2 * w * k * 0.01 + 0.05 * 0.05);
     cr_expect_float_eq(got.value, 2.54e-6, 1e-18);

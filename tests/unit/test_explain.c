@@ -209,7 +209,7 @@ static void expect_operators(void)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(&c, c.workload.batch, c.workload.context);
-    int count = llmperf_emit(&c, &segment, 1, ops);
+    int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops);
     double total[LLMPERF_OP_COUNT] = {0};
     for (int i = 0; i < count; i++)
         total[ops[i].id] += ops[i].repeat * llmperf_time_op(&ops[i], c.hw, c.calib, NULL, NULL);

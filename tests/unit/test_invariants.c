@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 enum { ROUNDS = 10000 };
 
@@ -70,7 +71,7 @@ static llmperf_total decode_of(const llmperf_config *c, int64_t batch, int64_t c
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, context);
     llmperf_total total;
-    llmperf_step(c, &s, 1, NULL, NULL, &total);
+    llmperf_step(c, &s, 1, room(), &total);
     return total;
 }
 
@@ -82,7 +83,7 @@ static llmperf_total decode(const llmperf_config *c)
 static llmperf_total prefill(const llmperf_config *c)
 {
     llmperf_total total;
-    llmperf_prefill_total(c, c->workload.batch, &total);
+    llmperf_prefill_total(c, c->workload.batch, room(), &total);
     return total;
 }
 
@@ -189,8 +190,8 @@ static void check_steps(uint64_t first, bool calibrated)
         const llmperf_workload *w = &x.c.workload;
         llmperf_total total;
         llmperf_segment s = llmperf_decode_segment(&x.c, w->batch, w->context);
-        int count = llmperf_step(&x.c, &s, 1, ops, times, &total);
-        HOLDS(&x, count > 0 && count <= llmperf_emit_capacity(&x.c), "%d operators", count);
+        int count = step_into(&x.c, &s, 1, ops, times, &total);
+        HOLDS(&x, count > 0 && count <= llmperf_emit_capacity(&x.c, LLMPERF_SEGMENTS_MAX), "%d operators", count);
         check_sums(&x, "decode", ops, times, count, &total);
 
         /* matrices of the step = all weight bytes but gathered rows and norms */
@@ -303,7 +304,7 @@ static void check_growth(uint64_t first, bool calibrated)
         if (calibrated)
             one_step.workload.chunk = (int64_t)1 << 30;
         few = prefill(&one_step);
-        llmperf_prefill_total(&one_step, w->batch + rng_int(&r, 1, 2), &many);
+        llmperf_prefill_total(&one_step, w->batch + rng_int(&r, 1, 2), room(), &many);
         no_less(&x, "prefill batch", &few, &many, true);
 
         /* Longer prompts, in one step: a chunk boundary that moves is a real step. From 2 fresh
@@ -499,8 +500,8 @@ Test(invariants, dense_layers_of_a_prefill_are_symmetric_in_batch_and_prompt)
         int64_t b = x.w.batch, s = x.w.prompt;
         llmperf_segment wide = {.sequences = b, .query = s, .past = 0, .logits = 1};
         llmperf_segment tall = {.sequences = s, .query = b, .past = 0, .logits = 1};
-        int count = llmperf_emit(&x.c, &wide, 1, one);
-        HOLDS(&x, llmperf_emit(&x.c, &tall, 1, other) == count, "another number of operators");
+        int count = llmperf_emit(&x.c, &wide, 1, LLMPERF_OPS_MAX, one);
+        HOLDS(&x, llmperf_emit(&x.c, &tall, 1, LLMPERF_OPS_MAX, other) == count, "another number of operators");
         for (int i = 0; i < count; i++)
             if (one[i].group != LLMPERF_GROUP_ATTENTION)
                 HOLDS(&x,
@@ -557,7 +558,7 @@ Test(invariants, windows_have_no_edge)
             double before = 0;
             for (int64_t s = from + 1; s < window + 4; s++) {
                 llmperf_segment segment = {.sequences = 1, .query = s, .past = 0, .logits = 1};
-                int count = llmperf_emit(&c, &segment, 1, ops);
+                int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops);
                 double flop = find_op(ops, count, LLMPERF_OP_ATTN_CORE)->flop;
                 double added = (double)(s < window ? s : window);
                 if (s > from + 1)
@@ -658,25 +659,25 @@ static void check_predictions(uint64_t first, bool calibrated)
               "tokens/s");
         HOLDS(&x, p.has_calibrated == calibrated, "calibrated crossings");
         if (p.has_knee) {
-            double one = llmperf_tpot(&x.c, 1);
+            double one = llmperf_tpot(&x.c, 1, room());
             HOLDS(&x,
-                  llmperf_tpot(&x.c, p.latency_knee_batch) >= 1.1 * one * (1 - 1e-12) &&
+                  llmperf_tpot(&x.c, p.latency_knee_batch, room()) >= 1.1 * one * (1 - 1e-12) &&
                       (p.latency_knee_batch == 1 ||
-                       llmperf_tpot(&x.c, p.latency_knee_batch - 1) < 1.1 * one * (1 + 1e-12)),
+                       llmperf_tpot(&x.c, p.latency_knee_batch - 1, room()) < 1.1 * one * (1 + 1e-12)),
                   "knee %" PRId64, p.latency_knee_batch);
         }
         if (x.w.tpot_s > 0 && p.max_batch_at_tpot > 0) {
             HOLDS(&x,
-                  llmperf_tpot(&x.c, p.max_batch_at_tpot) <= x.w.tpot_s &&
+                  llmperf_tpot(&x.c, p.max_batch_at_tpot, room()) <= x.w.tpot_s &&
                       p.max_batch_at_tpot <= m->max_batch,
                   "batch %" PRId64 " under the target", p.max_batch_at_tpot);
             HOLDS(&x,
                   p.limited_by_memory ? p.max_batch_at_tpot == m->max_batch
-                                      : llmperf_tpot(&x.c, p.max_batch_at_tpot + 1) > x.w.tpot_s,
+                                      : llmperf_tpot(&x.c, p.max_batch_at_tpot + 1, room()) > x.w.tpot_s,
                   "batch %" PRId64 " is not the last", p.max_batch_at_tpot);
         }
         if (x.w.tpot_s > 0 && p.max_batch_at_tpot == 0)
-            HOLDS(&x, m->max_batch == 0 || llmperf_tpot(&x.c, 1) > x.w.tpot_s,
+            HOLDS(&x, m->max_batch == 0 || llmperf_tpot(&x.c, 1, room()) > x.w.tpot_s,
                   "one sequence would");
         HOLDS(&x, p.has_cost == (x.w.price_usd_per_h > 0), "cost");
         if (p.has_cost) /* 1e6 tokens at tokens/s take this long on tp devices */

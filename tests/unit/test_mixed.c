@@ -7,6 +7,7 @@
 
 #include "llmperf/runs.h"
 #include "random_case.h"
+#include "steps.h"
 
 enum { HEADS = 4, KV_HEADS = 2, WIDTH = 16 }; /* key and value channels of a head: 8 + 8 */
 
@@ -322,7 +323,7 @@ static int cores(const llmperf_config *c, const llmperf_segment *segments, int c
                  llmperf_op *ret_ops)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
-    int all = llmperf_emit(c, segments, count, ops), found = 0;
+    int all = llmperf_emit(c, segments, count, LLMPERF_OPS_MAX, ops), found = 0;
     for (int i = 0; i < all; i++)
         if (ops[i].id == LLMPERF_OP_ATTN_CORE)
             ret_ops[found++] = ops[i];
@@ -390,7 +391,7 @@ Test(mixed, other_steps_stay_launches_of_their_own)
 static llmperf_total step(const llmperf_config *c, const llmperf_segment *segments, int count)
 {
     llmperf_total total;
-    llmperf_step(c, segments, count, NULL, NULL, &total);
+    llmperf_step(c, segments, count, room(), &total);
     return total;
 }
 

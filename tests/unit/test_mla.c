@@ -98,7 +98,7 @@ Test(mla, decode_is_absorbed_by_hand)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 4095);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = op_of(ops, count, LLMPERF_OP_ATTN_CORE);
     EXPECT(op, flop, 2.0 * 128 * (576 + 512) * 2 * 4096);
     EXPECT(op, kv_read_bytes, 2.0 * 4096 * 576 * 2);
@@ -141,7 +141,7 @@ Test(mla, verification_is_absorbed)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2, .query = 3});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 4095);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = op_of(ops, count, LLMPERF_OP_ATTN_CORE);
     EXPECT(op, flop, 2.0 * 128 * (576 + 512) * 2 * (3 * 4095 + 6));
     EXPECT(op, kv_read_bytes, 2.0 * 4098 * 576 * 2);
@@ -158,7 +158,7 @@ Test(mla, tp_splits_heads_but_not_the_latent)
     llmperf_config c = config_of(&model, &(llmperf_workload){.tp = 8});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 4095);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = op_of(ops, count, LLMPERF_OP_ATTN_CORE);
     EXPECT(op, flop, 2.0 * 16 * 1088 * 4096);
     EXPECT(op, kv_read_bytes, 4096.0 * 1152);
@@ -180,7 +180,7 @@ Test(mla, prefill_is_expanded_by_hand)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 3, .prompt = 16});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = {.sequences = 3, .query = 16, .past = 0, .logits = 3};
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = op_of(ops, count, LLMPERF_OP_ATTN_KV_B);
     cr_expect(op->m == 48 && op->n == 128 * 256 && op->k == 512);
     op = op_of(ops, count, LLMPERF_OP_ATTN_CORE);
@@ -192,7 +192,7 @@ Test(mla, prefill_is_expanded_by_hand)
     cr_expect(!find_op(ops, count, LLMPERF_OP_ATTN_K_ABSORB));
     /* a chunk of 16 over 100 cached latents expands all 116 again */
     s = (llmperf_segment){.sequences = 1, .query = 16, .past = 100, .logits = 1};
-    count = llmperf_emit(&c, &s, 1, ops);
+    count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     cr_expect(op_of(ops, count, LLMPERF_OP_ATTN_KV_B)->m == 116);
     EXPECT(op_of(ops, count, LLMPERF_OP_ATTN_CORE), kv_read_bytes, 116.0 * 128 * 320 * 2);
     EXPECT(op_of(ops, count, LLMPERF_OP_ATTN_CORE), flop, 2.0 * 128 * 320 * (1600 + 136));
@@ -212,7 +212,7 @@ Test(mla, chunks_add_up)
         for (int64_t start = 0; start < prompt; start += chunk) {
             int64_t query = chunk < prompt - start ? chunk : prompt - start;
             llmperf_segment s = {.sequences = 1, .query = query, .past = start, .logits = 1};
-            int count = llmperf_emit(&c, &s, 1, ops);
+            int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
             core += op_of(ops, count, LLMPERF_OP_ATTN_CORE)->flop;
             scores += op_of(ops, count, LLMPERF_OP_INDEX_CORE)->flop;
         }
@@ -246,7 +246,7 @@ Test(mla, absorbed_reads_no_more_than_mha)
         llmperf_op a[LLMPERF_OPS_MAX], b[LLMPERF_OPS_MAX];
         int64_t past = rng_log_int(&r, 1, 100000);
         llmperf_segment s = llmperf_decode_segment(&c, 5, past);
-        int left = llmperf_emit(&c, &s, 1, a), right = llmperf_emit(&x, &s, 1, b);
+        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a), right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
         cr_expect(op_of(a, left, LLMPERF_OP_ATTN_CORE)->kv_read_bytes <=
                       op_of(b, right, LLMPERF_OP_ATTN_CORE)->kv_read_bytes,
                   "heads %" PRId64 " rank %" PRId64, m->heads, m->kv_rank);
@@ -265,7 +265,7 @@ Test(mla, indexer_reads_an_eighth_at_128k)
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_segment s = llmperf_decode_segment(&c, 1, 131071);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *core = op_of(ops, count, LLMPERF_OP_ATTN_CORE);
     const llmperf_op *index = op_of(ops, count, LLMPERF_OP_INDEX_CORE);
     EXPECT(core, kv_read_bytes, 2359296);
@@ -282,7 +282,7 @@ Test(mla, indexer_reads_an_eighth_at_128k)
     cr_expect(op->n == 128 + 64 && op->k == 7168);
 
     c = config_of(&full, &(llmperf_workload){.batch = 1});
-    count = llmperf_emit(&c, &s, 1, ops);
+    count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     double all = op_of(ops, count, LLMPERF_OP_ATTN_CORE)->kv_read_bytes;
     cr_expect(all == 150994944);
     cr_expect(is_near(sparse_bytes / all, 0.12674, 1e-4));
@@ -298,7 +298,7 @@ Test(mla, indexer_is_dense_up_to_its_choice)
     double last = 0;
     for (int64_t past = 2040; past < 2056; past++) {
         llmperf_segment s = llmperf_decode_segment(&c, 1, past);
-        int left = llmperf_emit(&c, &s, 1, a), right = llmperf_emit(&x, &s, 1, b);
+        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a), right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
         const llmperf_op *core = op_of(a, left, LLMPERF_OP_ATTN_CORE);
         const llmperf_op *dense = op_of(b, right, LLMPERF_OP_ATTN_CORE);
         if (past + 1 <= 2048)
@@ -317,7 +317,7 @@ Test(mla, a_shared_index_is_reused)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 131071);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     EXPECT(op_of(ops, count, LLMPERF_OP_ATTN_CORE), kv_read_bytes, 2359296);
     cr_expect(!find_op(ops, count, LLMPERF_OP_INDEX_CORE) &&
               !find_op(ops, count, LLMPERF_OP_INDEX_Q) && !find_op(ops, count, LLMPERF_OP_INDEX_K));
@@ -342,7 +342,7 @@ Test(mla, index_arithmetic)
         cr_assert(llmperf_config_init(&c, &model, &parts[i], NULL, &(llmperf_workload){.batch = 1},
                                       &error) == LLMPERF_OK);
         llmperf_segment s = llmperf_decode_segment(&c, 1, 1000);
-        int count = llmperf_emit(&c, &s, 1, ops);
+        int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
         cr_expect(op_of(ops, count, LLMPERF_OP_INDEX_CORE)->dtype == wanted[i]);
         cr_expect(op_of(ops, count, LLMPERF_OP_ATTN_CORE)->dtype == LLMPERF_DTYPE_BF16);
     }

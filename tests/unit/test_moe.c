@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 static llmperf_config config_of(const llmperf_model *model, const llmperf_hw *hw,
                                 const llmperf_workload *workload)
@@ -198,7 +199,7 @@ Test(moe, decode_by_hand)
     llmperf_config c = config_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     static const row rows[] = {
         {LLMPERF_OP_MOE_ROUTER, 2, 4, 8, 128, 64, 32, 16},
         {LLMPERF_OP_MOE_GATE_UP, 4.0 / 3, 12, 8, 768, 576, 64, 96}, /* weights 3 x 12 x 8 x 2 */
@@ -228,7 +229,7 @@ Test(moe, latent_and_plain_experts_by_hand)
     llmperf_config c = config_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     static const row rows[] = {
         {LLMPERF_OP_MOE_ROUTER, 2, 4, 8, 128, 64, 32, 16}, /* sees the hidden state */
         {LLMPERF_OP_MOE_LATENT_DOWN, 2, 4, 8, 128, 64, 32, 16},
@@ -249,7 +250,7 @@ Test(moe, latent_and_plain_experts_by_hand)
 
     c = config_of(&model, NULL, &(llmperf_workload){.batch = 2, .prompt = 5, .tp = 2});
     s = llmperf_decode_segment(&c, 2, 5);
-    count = llmperf_emit(&c, &s, 1, ops);
+    count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     static const row halves[] = {
         {LLMPERF_OP_MOE_ROUTER, 2, 4, 8, 128, 64, 32, 16},
         {LLMPERF_OP_MOE_LATENT_DOWN, 2, 4, 8, 128, 64, 32, 16},
@@ -284,7 +285,7 @@ static const llmperf_op *decode_op(const llmperf_config *c, int64_t batch, llmpe
                                    llmperf_op *ops)
 {
     llmperf_segment s = llmperf_decode_segment(c, batch, 100);
-    int count = llmperf_emit(c, &s, 1, ops);
+    int count = llmperf_emit(c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = find_op(ops, count, id);
     cr_assert(op);
     return op;
@@ -342,7 +343,7 @@ static double dense_gap(const llmperf_config *c, int64_t batch, int id)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
-    int count = llmperf_emit(c, &s, 1, ops);
+    int count = llmperf_emit(c, &s, 1, LLMPERF_OPS_MAX, ops);
     double gap = 0;
     for (int i = 0; i < count; i++)
         if (id < 0 ? ops[i].group == LLMPERF_GROUP_DENSE : ops[i].id == id)
@@ -353,7 +354,7 @@ static double dense_gap(const llmperf_config *c, int64_t batch, int id)
 static void expect_brute_force(const llmperf_config *c, int64_t most)
 {
     llmperf_crossings all;
-    llmperf_crossings_of(c, NULL, &all);
+    llmperf_crossings_of(c, NULL, room(), &all, NULL);
     static const int ids[] = {LLMPERF_OP_MOE_GATE_UP, LLMPERF_OP_MOE_DOWN, -1};
     for (int i = 0; i < 3; i++) {
         llmperf_crossing got = all.dense;
@@ -400,7 +401,7 @@ Test(moe, compute_bound_batch_by_hand)
     llmperf_model model = moe_model(4096, 8, 2, 14336);
     llmperf_config c = config_of(&model, &part, &(llmperf_workload){.prompt = 1});
     llmperf_crossings all;
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     for (int i = 0; i < all.op_count; i++)
         if (all.op[i].id == LLMPERF_OP_MOE_DOWN)
             cr_expect(is_near(all.op[i].crossing.exact, 1302.1, 1e-4) &&
@@ -413,7 +414,7 @@ static double timed_gap(const llmperf_config *c, int64_t batch)
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, batch, c->workload.context);
-    int count = llmperf_emit(c, &s, 1, ops);
+    int count = llmperf_emit(c, &s, 1, LLMPERF_OPS_MAX, ops);
     double gap = 0;
     for (int i = 0; i < count; i++) {
         llmperf_time t;
@@ -447,7 +448,7 @@ Test(moe, compute_bound_batch_does_not_fall_on_tile_edges)
                                     LLMPERF_DTYPE_BF16, &entry, NULL) == LLMPERF_OK);
         llmperf_config c = config_of(&model, &part, &(llmperf_workload){.prompt = 1});
         c.calib = &calib;
-        llmperf_crossings_of(&c, &calib, tile ? &padded : &plain);
+        llmperf_crossings_of(&c, &calib, room(), tile ? &padded : &plain, NULL);
         const llmperf_crossing *dense = tile ? &padded.dense : &plain.dense;
         cr_assert(dense->exists, "%s", dense->why);
         for (int64_t b = dense->batch; b < 20 * dense->batch; b += 1 + b / 97)
@@ -475,7 +476,7 @@ Test(moe, compute_bound_batch_of_each_kind_of_expert)
     model.layers[1].moe.ffn = 4096;
     llmperf_config c = config_of(&model, &part, &(llmperf_workload){.prompt = 1});
     llmperf_crossings all;
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     int seen = 0;
     for (int i = 0; i < all.op_count; i++)
         if (all.op[i].id == LLMPERF_OP_MOE_GATE_UP && all.op[i].n == 8192) {

@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 /* One expected operator. */
 typedef struct row {
@@ -41,9 +42,9 @@ static void expect_ops(const char *what, const llmperf_config *c, const llmperf_
                        int segment_count, const row *rows, size_t row_count)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(c, segments, segment_count, ops);
+    int count = llmperf_emit(c, segments, segment_count, LLMPERF_OPS_MAX, ops);
     cr_expect(count == (int)row_count, "%s: %d operators, by hand %zu", what, count, row_count);
-    cr_expect(count <= llmperf_emit_capacity(c));
+    cr_expect(count <= llmperf_emit_capacity(c, LLMPERF_SEGMENTS_MAX));
     for (int i = 0; i < count && i < (int)row_count; i++) {
         const llmperf_op *op = &ops[i];
         const row *want = &rows[i];
@@ -74,7 +75,7 @@ static void expect_ops(const char *what, const llmperf_config *c, const llmperf_
 static const llmperf_op *one_op(const llmperf_config *c, llmperf_segment segment, llmperf_op_id id)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(c, &segment, 1, ops);
+    int count = llmperf_emit(c, &segment, 1, LLMPERF_OPS_MAX, ops);
     return find_op(ops, count, id);
 }
 
@@ -232,7 +233,7 @@ Test(ops, chunked_prefill_with_cached_context_by_hand)
     /* The whole: 3 * (12 + 3 + 9) pairs at 32 flop are those of both prompts unchunked,
      * 2 * (3*2 + 6) = 24. */
     llmperf_total total;
-    cr_expect(llmperf_prefill_total(&c, 2, &total) == 2);
+    cr_expect(llmperf_prefill_total(&c, 2, room(), &total) == 2);
     cr_expect(total.kv_write_bytes == 3 * (48 + 16 + 32));
     cr_expect(total.kv_read_bytes == 3 * (80 + 48 + 80));
 }
@@ -254,10 +255,10 @@ Test(ops, logits_all_makes_the_head_as_high_as_the_step)
     llmperf_workload w = {.batch = 2, .prompt = 5, .logits_all = true};
     llmperf_config c = config_of(&model, &w);
     llmperf_total all, last;
-    llmperf_prefill_total(&c, 2, &all);
+    llmperf_prefill_total(&c, 2, room(), &all);
     w.logits_all = false;
     c = config_of(&model, &w);
-    llmperf_prefill_total(&c, 2, &last);
+    llmperf_prefill_total(&c, 2, room(), &last);
     /* 10 rows in place of 2: 8 * 2 * 10 * 8 flop, 8 * (8 + 10) * 2 bytes more */
     cr_expect(all.flop - last.flop == 1280);
     cr_expect(all.bytes - last.bytes == 288);
@@ -294,7 +295,7 @@ Test(ops, kinds_groups_and_launches)
     llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     for (int i = 0; i < count; i++) {
         const llmperf_op *op = &ops[i];
         bool is_gemm = op->kind == LLMPERF_KIND_GEMM;
@@ -546,7 +547,7 @@ Test(ops, parallel_block_reduces_once)
     llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-    int count = llmperf_emit(&c, &s, 1, ops), norms = 0, residuals = 0, reduces = 0;
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops), norms = 0, residuals = 0, reduces = 0;
     for (int i = 0; i < count; i++) {
         norms += ops[i].id == LLMPERF_OP_NORM ? (int)ops[i].repeat : 0;
         residuals += ops[i].id == LLMPERF_OP_RESIDUAL;
@@ -593,7 +594,7 @@ Test(ops, norms_by_kind_and_number)
     llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     double norms = 0;
     for (int i = 0; i < count; i++)
         norms += ops[i].id == LLMPERF_OP_NORM ? ops[i].repeat : 0;
@@ -602,7 +603,7 @@ Test(ops, norms_by_kind_and_number)
     for (int64_t number = 0; number <= 8; number++) {
         model.layers[0].norms = number;
         c = config_of(&model, &(llmperf_workload){.prompt = 5});
-        count = llmperf_emit(&c, &s, 1, ops);
+        count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
         norms = 0;
         for (int i = 0; i < count; i++)
             norms += ops[i].id == LLMPERF_OP_NORM ? ops[i].repeat : 0;
@@ -615,7 +616,7 @@ Test(ops, norms_by_kind_and_number)
     model = toy_model();
     model.embedding_norm = true;
     c = config_of(&model, &(llmperf_workload){.prompt = 5});
-    count = llmperf_emit(&c, &s, 1, ops);
+    count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     cr_expect(ops[1].id == LLMPERF_OP_NORM && ops[1].repeat == 1);
 }
 
@@ -628,7 +629,7 @@ Test(ops, qk_norm_by_kind)
         llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
         static llmperf_op ops[LLMPERF_OPS_MAX];
         llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-        llmperf_emit(&c, &s, 1, ops);
+        llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
         /* embed, norm, qkv, then q and k: 2 * 12 values */
         cr_expect(ops[3].id == LLMPERF_OP_NORM && ops[3].repeat == 3);
         cr_expect(ops[3].flop == 4 * 24 && ops[3].input_bytes == 48);
@@ -646,8 +647,8 @@ Test(ops, biases_move_no_bytes)
     llmperf_config c = config_of(&plain, &(llmperf_workload){.prompt = 5});
     llmperf_config d = config_of(&biased, &(llmperf_workload){.prompt = 5});
     llmperf_total a, b;
-    llmperf_prefill_total(&c, 1, &a);
-    llmperf_prefill_total(&d, 1, &b);
+    llmperf_prefill_total(&c, 1, room(), &a);
+    llmperf_prefill_total(&d, 1, room(), &b);
     cr_expect(a.bytes == b.bytes && a.flop == b.flop);
     /* qkv 16, out 8, gate and up 24, down 8 in each of 3 layers; head 10 */
     cr_expect(llmperf_model_params(&biased).total - llmperf_model_params(&plain).total ==
@@ -684,7 +685,7 @@ Test(ops, layer_shapes_come_in_order)
     llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-    int count = llmperf_emit(&c, &s, 1, ops), cores = 0;
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops), cores = 0;
     for (int i = 0; i < count; i++)
         if (ops[i].id == LLMPERF_OP_ATTN_CORE) {
             cr_expect(ops[i].repeat == (cores ? 5 : 3));
@@ -844,12 +845,12 @@ Test(ops, chunks_add_up_to_the_whole_prefill)
     llmperf_workload w = {.batch = 3, .prompt = 50, .chunk = 1000, .logits_all = true};
     llmperf_config c = config_of(&model, &w);
     llmperf_total whole;
-    cr_expect(llmperf_prefill_total(&c, 3, &whole) == 1);
+    cr_expect(llmperf_prefill_total(&c, 3, room(), &whole) == 1);
     for (int64_t chunk = 1; chunk <= 160; chunk++) {
         w.chunk = chunk;
         c = config_of(&model, &w);
         llmperf_total total;
-        double steps = llmperf_prefill_total(&c, 3, &total);
+        double steps = llmperf_prefill_total(&c, 3, room(), &total);
         cr_expect(steps == ceil(150.0 / (double)chunk));
         cr_expect(total.flop == whole.flop, "chunk %d: %.17g, whole %.17g", (int)chunk, total.flop,
                   whole.flop);
@@ -868,12 +869,12 @@ Test(ops, chunks_add_up_under_a_window)
     llmperf_workload w = {.batch = 2, .prompt = 40, .chunk = 1000, .logits_all = true};
     llmperf_config c = config_of(&model, &w);
     llmperf_total whole;
-    llmperf_prefill_total(&c, 2, &whole);
+    llmperf_prefill_total(&c, 2, room(), &whole);
     for (int64_t chunk = 1; chunk <= 80; chunk++) {
         w.chunk = chunk;
         c = config_of(&model, &w);
         llmperf_total total;
-        llmperf_prefill_total(&c, 2, &total);
+        llmperf_prefill_total(&c, 2, room(), &total);
         cr_expect(total.flop == whole.flop, "chunk %d", (int)chunk);
     }
 }

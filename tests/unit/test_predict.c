@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 static llmperf_model model;
 static llmperf_hw hw;
@@ -74,9 +75,9 @@ Test(predict, definitions)
     cr_expect(p.tpot_s.value == p.decode.time_s.value);
     cr_expect(p.prefill_steps == 1);
     llmperf_total one;
-    llmperf_prefill_total(&c, 1, &one);
+    llmperf_prefill_total(&c, 1, room(), &one);
     cr_expect(p.ttft_s.value == one.time_s);
-    cr_expect(llmperf_tpot(&c, 8) == p.tpot_s.value);
+    cr_expect(llmperf_tpot(&c, 8, room()) == p.tpot_s.value);
 
     predict(&(llmperf_workload){.generate = 1}); /* nothing is decoded after the first token */
     cr_expect(p.e2e_s.value == p.ttft_s.value);
@@ -130,9 +131,9 @@ Test(predict, knee_is_where_tpot_has_risen_a_tenth)
     llama_on_h100();
     predict(&(llmperf_workload){.context = 1000, .has_context = true});
     cr_assert(p.has_knee);
-    double one = llmperf_tpot(&c, 1);
-    cr_expect(llmperf_tpot(&c, p.latency_knee_batch) >= 1.1 * one);
-    cr_expect(llmperf_tpot(&c, p.latency_knee_batch - 1) < 1.1 * one);
+    double one = llmperf_tpot(&c, 1, room());
+    cr_expect(llmperf_tpot(&c, p.latency_knee_batch, room()) >= 1.1 * one);
+    cr_expect(llmperf_tpot(&c, p.latency_knee_batch - 1, room()) < 1.1 * one);
     /* a sequence adds 131 MB of cache to 15 GB of weights: about a tenth at 11 or 12 */
     cr_expect(p.latency_knee_batch >= 10 && p.latency_knee_batch <= 13, "%" PRId64,
               p.latency_knee_batch);
@@ -143,9 +144,9 @@ Test(predict, largest_batch_under_a_target)
     llama_on_h100();
     predict(&(llmperf_workload){.prompt = 900, .generate = 100, .tpot_s = 8e-3});
     cr_expect(!p.limited_by_memory && p.max_batch_at_tpot > 1);
-    cr_expect(llmperf_tpot(&c, p.max_batch_at_tpot) <= 8e-3);
-    cr_expect(llmperf_tpot(&c, p.max_batch_at_tpot + 1) > 8e-3);
-    cr_expect(p.tpot_at_max_batch_s.value == llmperf_tpot(&c, p.max_batch_at_tpot));
+    cr_expect(llmperf_tpot(&c, p.max_batch_at_tpot, room()) <= 8e-3);
+    cr_expect(llmperf_tpot(&c, p.max_batch_at_tpot + 1, room()) > 8e-3);
+    cr_expect(p.tpot_at_max_batch_s.value == llmperf_tpot(&c, p.max_batch_at_tpot, room()));
     /* a generous target: memory is the limit */
     predict(&(llmperf_workload){.tpot_s = 100});
     cr_expect(p.limited_by_memory && p.max_batch_at_tpot == p.memory.max_batch);
@@ -236,7 +237,7 @@ Test(predict, a_calibration_brings_its_own_crossings)
     cr_expect(p.calibrated.dense.exists && p.datasheet.dense.exists);
     cr_expect(p.calibrated.dense.exact < p.datasheet.dense.exact); /* 0.7 P is reached sooner */
     llmperf_crossings own;
-    llmperf_crossings_of(&c, NULL, &own);
+    llmperf_crossings_of(&c, NULL, room(), &own, NULL);
     cr_expect(own.dense.exact == p.datasheet.dense.exact);
 }
 

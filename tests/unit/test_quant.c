@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 /* Two layers of 64 wide, 4 experts of 32 from layer `dense` on. */
 static llmperf_model checkpoint(int dense, const char *scheme)
@@ -231,7 +232,7 @@ static llmperf_dtype dtype_on(const llmperf_model *model, const llmperf_hw *hw, 
         llmperf_config_init(&c, model, hw, NULL, &(llmperf_workload){.batch = 1}, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     llmperf_segment s = llmperf_decode_segment(&c, 1, 5);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = find_op(ops, count, id);
     cr_assert(op);
     return (llmperf_dtype)op->dtype;
@@ -307,7 +308,7 @@ Test(quant, compute_bound_batch_is_that_of_most_layers)
     llmperf_crossings all;
     cr_assert(llmperf_config_init(&c, &model, &part, NULL, &(llmperf_workload){.batch = 1},
                                   &error) == LLMPERF_OK);
-    llmperf_crossings_of(&c, NULL, &all);
+    llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     int seen = 0;
     for (int i = 0; i < all.op_count; i++)
         if (all.op[i].id == LLMPERF_OP_ATTN_OUT) {

@@ -170,7 +170,7 @@ Test(samples, a_mixed_launch_equals_what_a_model_emits)
                   LLMPERF_OK);
         const llmperf_segment both[] = {{.sequences = 1, .query = 64, .past = 100},
                                         {.sequences = 5, .query = 1, .past = 300, .decode = true}};
-        int count = llmperf_emit(&c, both, 2, ops);
+        int count = llmperf_emit(&c, both, 2, LLMPERF_OPS_MAX, ops);
         const llmperf_op *emitted = find_op(ops, count, LLMPERF_OP_ATTN_CORE);
         const llmperf_mixed_shape shape = {.prompt = {.dtype = LLMPERF_DTYPE_BF16,
                                                       .sequences = 1,
@@ -229,7 +229,7 @@ Test(samples, attention_equals_what_a_model_emits)
         cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK, "%s",
                   error.text);
         llmperf_segment segment = {x[0], x[1], x[2], x[0]};
-        int count = llmperf_emit(&c, &segment, 1, ops), at = 0;
+        int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops), at = 0;
         while (at < count && ops[at].id != LLMPERF_OP_ATTN_CORE)
             at++;
         cr_assert(at < count);

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "steps.h"
 
 static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw,
                                 const llmperf_workload *workload)
@@ -20,7 +21,7 @@ static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw
 static llmperf_op op_of(const llmperf_config *c, llmperf_segment segment, llmperf_op_id id)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(c, &segment, 1, ops);
+    int count = llmperf_emit(c, &segment, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = find_op(ops, count, id);
     cr_assert(op != NULL);
     return *op;
@@ -124,7 +125,7 @@ Test(seed, dense_time_is_flat_until_the_crossing)
 static double attention_intensity(const llmperf_config *c, llmperf_segment segment)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(c, &segment, 1, ops);
+    int count = llmperf_emit(c, &segment, 1, LLMPERF_OPS_MAX, ops);
     double flop = 0, bytes = 0;
     for (int i = 0; i < count; i++)
         if (ops[i].group == LLMPERF_GROUP_ATTENTION) {
@@ -269,7 +270,7 @@ Test(seed, batching_pays_in_decode_until_attention_takes_it)
     for (int i = 0; i < 2; i++) {
         llmperf_workload w = {.context = rows[i].context, .has_context = true};
         llmperf_config c = config_on(&model, &hw, &w);
-        double gain = 32 * llmperf_tpot(&c, 1) / llmperf_tpot(&c, 32);
+        double gain = 32 * llmperf_tpot(&c, 1, room()) / llmperf_tpot(&c, 32, room());
         cr_expect(gain > rows[i].least && gain <= rows[i].most, "context %d: %g times",
                   (int)rows[i].context, gain);
     }
@@ -283,8 +284,8 @@ Test(seed, batching_does_not_pay_in_prefill)
     llmperf_config c =
         config_on(&model, &hw, &(llmperf_workload){.prompt = 2048, .chunk = 1 << 20});
     llmperf_total one, many;
-    llmperf_prefill_total(&c, 1, &one);
-    llmperf_prefill_total(&c, 16, &many);
+    llmperf_prefill_total(&c, 1, room(), &one);
+    llmperf_prefill_total(&c, 16, room(), &many);
     double gain = 16 * one.time_s / many.time_s;
     cr_expect(gain >= 1 && gain < 1.05, "%g times", gain);
 }

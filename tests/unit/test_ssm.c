@@ -109,7 +109,7 @@ Test(ssm, operators_by_hand)
             config_of(&model, &(llmperf_workload){.batch = 2, .query = 3, .tp = w->tp});
         llmperf_op ops[LLMPERF_OPS_MAX];
         llmperf_segment s = llmperf_decode_segment(&c, 2, 1000);
-        int count = llmperf_emit(&c, &s, 1, ops);
+        int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
         const llmperf_op *in = find_op(ops, count, LLMPERF_OP_SSM_IN);
         const llmperf_op *conv = find_op(ops, count, LLMPERF_OP_SSM_CONV);
         const llmperf_op *scan = find_op(ops, count, LLMPERF_OP_SSM_SCAN);
@@ -144,14 +144,14 @@ Test(ssm, low_rank_steps_by_hand)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 2});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 0);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *first = find_op(ops, count, LLMPERF_OP_SSM_DT);
     cr_assert(first);
     cr_expect(first->m == 2 && first->n == 8 && first->k == 16);
     cr_expect(first[1].id == LLMPERF_OP_SSM_DT && first[1].n == 16 && first[1].k == 2);
     model = ssm_toy(KDA);
     c = config_of(&model, &(llmperf_workload){.batch = 2});
-    count = llmperf_emit(&c, &s, 1, ops);
+    count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     first = find_op(ops, count, LLMPERF_OP_SSM_DT);
     cr_expect(first && first->m == 2 && first->n == 8 && first->k == 2);
 }
@@ -172,9 +172,9 @@ Test(ssm, the_state_is_constant)
                   llmperf_kv_bytes_per_token_long(&model, 2) == 0);
         llmperf_op few[LLMPERF_OPS_MAX], many[LLMPERF_OPS_MAX];
         llmperf_segment s = llmperf_decode_segment(&c, 2, 1);
-        int count = llmperf_emit(&c, &s, 1, few);
+        int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, few);
         s = llmperf_decode_segment(&c, 2, 1000000);
-        cr_assert(llmperf_emit(&c, &s, 1, many) == count);
+        cr_assert(llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, many) == count);
         for (int o = 0; o < count; o++)
             cr_expect(few[o].bytes == many[o].bytes && few[o].flop == many[o].flop, "%s",
                       llmperf_op_name((llmperf_op_id)few[o].id));
@@ -221,7 +221,7 @@ Test(ssm, prefill_chunks_add_up)
     double flop = 0, state = 0;
     for (int64_t start = 0; start < 1000; start += 250) {
         llmperf_segment s = {.sequences = 1, .query = 250, .past = start, .logits = 1};
-        int count = llmperf_emit(&c, &s, 1, ops);
+        int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
         flop += find_op(ops, count, LLMPERF_OP_SSM_SCAN)->flop;
         state += find_op(ops, count, LLMPERF_OP_SSM_SCAN)->kv_read_bytes;
     }

@@ -350,7 +350,7 @@ static int expect_step(uint64_t seed, const llmperf_config *c, bool decode)
                                .logits = w->logits_all ? w->batch * fresh : w->batch};
     if (decode)
         segment = llmperf_decode_segment(c, w->batch, w->context);
-    int count = llmperf_emit(c, &segment, 1, ops), at = 0;
+    int count = llmperf_emit(c, &segment, 1, LLMPERF_OPS_MAX, ops), at = 0;
     for (int i = 0; i < c->model->layer_kind_count; i++) {
         symbol_scope scope = {.c = c, .layer = &c->model->layers[i], .decode = decode};
         int row_count = symbolic_ops(c, decode, i, rows);
@@ -581,7 +581,7 @@ Test(symbolic, consequences_are_the_engines_at_16_bit)
                                   {"q", decode ? 1 : 700},
                                   {"L", decode ? 901 : 700},
                                   {NULL, 0}};
-            int count = llmperf_emit(&c, &segment, 1, ops);
+            int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops);
             for (int i = 0; i < count; i++) {
                 double intensity = ops[i].flop / ops[i].bytes;
                 const pair gemm[] = {{"m", ops[i].m}, {"n", ops[i].n}, {"k", ops[i].k}, {NULL, 0}};
@@ -612,7 +612,7 @@ Test(symbolic, weights_of_a_plain_block_are_three_to_nine)
     llmperf_config c;
     cr_assert_eq(llmperf_config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
     llmperf_segment segment = llmperf_decode_segment(&c, 1, 10);
-    int count = llmperf_emit(&c, &segment, 1, ops);
+    int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops);
     double qkv = 0, others = 0;
     for (int i = 0; i < count; i++) {
         if (ops[i].id == LLMPERF_OP_ATTN_QKV)

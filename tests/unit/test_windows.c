@@ -36,7 +36,7 @@ static int64_t first_key(const llmperf_attention *a, int64_t position)
 
 static const llmperf_op *core_of(const llmperf_config *c, const llmperf_segment *s, llmperf_op *ops)
 {
-    int count = llmperf_emit(c, s, 1, ops);
+    int count = llmperf_emit(c, s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = find_op(ops, count, LLMPERF_OP_ATTN_CORE);
     cr_assert(op);
     return op;
@@ -138,7 +138,7 @@ Test(windows, as_long_as_the_context_is_full_attention)
             limited.layers[0].attention.chunk = all;
         llmperf_workload w = {.batch = 1, .unfused = rng_chance(&r, 0.3)};
         llmperf_config c = config_of(&model, &w), x = config_of(&limited, &w);
-        int left = llmperf_emit(&c, &s, 1, a), right = llmperf_emit(&x, &s, 1, b);
+        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a), right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
         cr_assert(left == right && memcmp(a, b, sizeof *a * (size_t)left) == 0,
                   "p %" PRId64 " q %" PRId64 " all %" PRId64, s.past, s.query, all);
         cr_expect(llmperf_kv_bytes(&c, 1, all / 16 * 16) == llmperf_kv_bytes(&x, 1, all / 16 * 16));
@@ -199,7 +199,7 @@ Test(windows, keys_wider_than_values)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 5);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     const llmperf_op *op = find_op(ops, count, LLMPERF_OP_ATTN_CORE);
     cr_expect(op->flop == 2 * 4 * (6 + 2) * 6);
     cr_expect(op->input_bytes == 4 * 6 * 2 && op->output_bytes == 4 * 2 * 2);
@@ -221,7 +221,7 @@ Test(windows, a_shared_cache_is_read_but_not_held)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 1, 5);
-    int count = llmperf_emit(&c, &s, 1, ops), cores = 0;
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops), cores = 0;
     for (int i = 0; i < count; i++)
         if (ops[i].id == LLMPERF_OP_ATTN_CORE) {
             cr_expect(ops[i].kv_read_bytes == 6 * 2 * 4 * 2);
@@ -245,7 +245,7 @@ Test(windows, an_output_gate_widens_q)
     llmperf_config c = config_of(&model, &(llmperf_workload){.batch = 1});
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 3, 5);
-    int count = llmperf_emit(&c, &s, 1, ops);
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
     cr_expect(find_op(ops, count, LLMPERF_OP_ATTN_QKV)->n == 24);
     const llmperf_op *gate = find_op(ops, count, LLMPERF_OP_ATTN_GATE);
     cr_expect(gate && gate->flop == 4 * 24 && gate->input_bytes == 96 && gate->output_bytes == 48);
@@ -258,7 +258,7 @@ static void expect_sequence(const llmperf_config *c, const llmperf_op_id *wanted
 {
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(c, 1, 5);
-    int count = llmperf_emit(c, &s, 1, ops);
+    int count = llmperf_emit(c, &s, 1, LLMPERF_OPS_MAX, ops);
     cr_assert(count == wanted_count, "%d operators, expected %d", count, wanted_count);
     for (int i = 0; i < count; i++)
         cr_expect(ops[i].id == wanted[i], "%d: %s, expected %s", i,
