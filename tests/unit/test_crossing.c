@@ -374,7 +374,7 @@ Test(crossing, whole_tiles_hold_256_rows)
     cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
                                 &entry, NULL) == LLMPERF_OK);
     llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
-    llmperf_crossings_of(&c, &calib, &all);
+    llmperf_crossings_of(&c, &calib, room(), &all, NULL);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 267.09, 0.01, 268);
 }
 
@@ -412,7 +412,7 @@ Test(crossing, intervals_follow_the_ratio_of_the_efficiencies)
                                     LLMPERF_DTYPE_BF16, &entry, NULL) == LLMPERF_OK);
         calib.borrowed = 0.1 * borrowed;
         llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
-        llmperf_crossings_of(&c, &calib, &all);
+        llmperf_crossings_of(&c, &calib, room(), &all, NULL);
         llmperf_crossing got = find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing;
         double spread = exp(Z90 * sqrt(0.03 + 0.01 * borrowed));
         cr_expect(got.batch == batch_at(1) && got.low == batch_at(1 / spread) &&

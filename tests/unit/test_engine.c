@@ -622,10 +622,10 @@ Test(engine, mixing_is_in_the_value_and_not_in_the_floor)
     cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
     cr_assert(llmperf_config_init(&ideal, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
     cr_assert(llmperf_run_predict(&c, &run, &got, &error) == LLMPERF_OK, "%s", error.text);
-    llmperf_prefill_total(&c, 1, &prompt);
-    llmperf_prefill_total(&ideal, 1, &least);
-    double value = 1.2 * 1.35 * prompt.time_s + llmperf_tpot(&c, 8) / 2 + 5e-3;
-    double floor = (1.35 * least.time_s + llmperf_tpot(&ideal, 8) / 2) / 1.05;
+    llmperf_prefill_total(&c, 1, room(), &prompt);
+    llmperf_prefill_total(&ideal, 1, room(), &least);
+    double value = 1.2 * 1.35 * prompt.time_s + llmperf_tpot(&c, 8, room()) / 2 + 5e-3;
+    double floor = (1.35 * least.time_s + llmperf_tpot(&ideal, 8, room()) / 2) / 1.05;
     cr_expect_float_eq(got.value / value, 1, 1e-9);
     cr_expect_float_eq(got.low / floor, 1, 1e-9);
 }

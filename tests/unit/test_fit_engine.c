@@ -11,6 +11,7 @@
 
 #include "llmperf/fit_engine.h"
 #include "llmperf/llmperf.h"
+#include "steps.h"
 
 static llmperf_error error;
 static llmperf_spec_paths paths;
@@ -307,8 +308,8 @@ static double roofline_of(const char *name, int64_t batch, int64_t length)
     cr_assert(llmperf_find_hw(&paths, "h100-sxm", path, &error) == LLMPERF_OK);
     cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK);
     cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
-    llmperf_prefill_total(&c, batch, &prefill);
-    return prefill.time_s + (double)(length - 1) * llmperf_tpot(&c, batch);
+    llmperf_prefill_total(&c, batch, room(), &prefill);
+    return prefill.time_s + (double)(length - 1) * llmperf_tpot(&c, batch, room());
 }
 
 Test(fit_engine, rows_that_no_profile_can_explain_are_left_out_and_told)

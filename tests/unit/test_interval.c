@@ -10,6 +10,7 @@
 
 #include "llmperf/runs.h"
 #include "random_case.h"
+#include "steps.h"
 
 static const double Z90 = 1.6448536269514722; /* P(|N(0,1)| < Z90) = 0.9 */
 /* 95th percentiles of measured / roofline: docs/model.md, "Bounds" */
@@ -43,7 +44,7 @@ static llmperf_op streams(llmperf_op_kind kind, double ms, double repeat)
 static llmperf_estimate estimate(const llmperf_op *ops, int count)
 {
     const llmperf_config c = {.hw = &hw, .calib = &calib, .workload = {.confidence = 0.9}};
-    return llmperf_estimate_ops(&c, ops, count);
+    return llmperf_estimate_ops(&c, ops, count, room());
 }
 
 static void expect_near(double got, double want)
@@ -211,7 +212,7 @@ Test(interval, confidence_is_two_sided)
     for (int i = 0; i < 3; i++) {
         const llmperf_config c = {
             .hw = &hw, .calib = &calib, .workload = {.confidence = ROWS[i][0]}};
-        expect_near(llmperf_estimate_op(&c, &op).high, 1e-3 * exp(0.1 * ROWS[i][1]));
+        expect_near(llmperf_estimate_op(&c, &op, room()).high, 1e-3 * exp(0.1 * ROWS[i][1]));
     }
 }
 
@@ -297,8 +298,8 @@ Test(interval, runs_are_made_of_both_phases)
     const llmperf_workload w = {.batch = 4, .prompt = 512, .generate = 11};
     hw = h100();
     cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
-    llmperf_prefill_total(&c, 4, &prefill);
-    const double p = prefill.time_s, d = llmperf_tpot(&c, 4);
+    llmperf_prefill_total(&c, 4, room(), &prefill);
+    const double p = prefill.time_s, d = llmperf_tpot(&c, 4, room());
     const double slow = PREFILL_SPREAD * p + 10 * DECODE_SPREAD * d, whole = p + 10 * d;
     llmperf_estimate got = of_run(&c, LLMPERF_RUN_STATIC, LLMPERF_METRIC_E2E);
     expect_near(got.value, whole);
@@ -324,7 +325,7 @@ static void parts_of_step(const llmperf_config *c, const llmperf_segment *segmen
                           double *ret_products, double *ret_rest)
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
-    int count = llmperf_emit(c, segment, 1, ops);
+    int count = llmperf_emit(c, segment, 1, LLMPERF_OPS_MAX, ops);
     *ret_products = *ret_rest = 0;
     for (int i = 0; i < count; i++)
         *(ops[i].kind == LLMPERF_KIND_GEMM ? ret_products : ret_rest) +=
@@ -366,13 +367,13 @@ Test(interval, less_than_half_fitted_is_a_bound)
         cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
         llmperf_segment step = llmperf_decode_segment(&c, w.batch, c.workload.context);
         leave_open(&c, &step, ROWS[i].share);
-        llmperf_point_of(&c, LLMPERF_SWEEP_DECODE, &point);
+        llmperf_point_of(&c, LLMPERF_SWEEP_DECODE, room(), &point);
         cr_expect(point.kind == ROWS[i].kind, "decode, %g", ROWS[i].share);
         cr_assert(llmperf_predict(&c, &p, NULL) == LLMPERF_OK);
         cr_expect(p.kind == ROWS[i].kind, "prediction, %g", ROWS[i].share);
         step = (llmperf_segment){.sequences = w.batch, .query = w.prompt, .logits = w.batch};
         leave_open(&c, &step, ROWS[i].share);
-        llmperf_point_of(&c, LLMPERF_SWEEP_PREFILL, &point);
+        llmperf_point_of(&c, LLMPERF_SWEEP_PREFILL, room(), &point);
         cr_expect(point.kind == ROWS[i].kind, "prefill, %g", ROWS[i].share);
     }
 }

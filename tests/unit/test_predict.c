@@ -281,7 +281,7 @@ static double step_by_operators(int64_t batch, int64_t context, double *ret_atte
 {
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment segment = llmperf_decode_segment(&c, batch, context);
-    int count = llmperf_emit(&c, &segment, 1, ops);
+    int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops);
     double sum = 0;
     *ret_attention_s = 0;
     for (int i = 0; i < count; i++) {
@@ -343,14 +343,14 @@ Test(predict, a_point_of_a_sweep_by_its_operators)
         llmperf_decode_segment(&c, 4, c.workload.context),
     };
     for (int i = 0; i < 2; i++) {
-        int count = llmperf_emit(&c, &steps[i], 1, ops);
+        int count = llmperf_emit(&c, &steps[i], 1, LLMPERF_OPS_MAX, ops);
         double flop = 0, bytes = 0, time_s = 0;
         for (int k = 0; k < count; k++) {
             flop += ops[k].repeat * ops[k].flop;
             bytes += ops[k].repeat * ops[k].bytes;
             time_s += ops[k].repeat * llmperf_time_op(&ops[k], &hw, NULL, NULL, NULL);
         }
-        llmperf_point_of(&c, i == 0 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE, &point);
+        llmperf_point_of(&c, i == 0 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE, room(), &point);
         cr_expect(is_near(point.time_s.value, time_s, 1e-12));
         cr_expect(is_near(point.tokens_per_s.value, (i == 0 ? 1600 : 4) / time_s, 1e-12));
         cr_expect(is_near(point.intensity_flop_per_byte, flop / bytes, 1e-12));
