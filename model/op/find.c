@@ -175,10 +175,3 @@ op_entries entries_of(const llmperf_calib *calib, const llmperf_op *op)
     }
     return e;
 }
-
-const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t index, llmperf_op_kind kind)
-{
-    if (calib && index != LLMPERF_CALIB_NO_ENTRY)
-        return &calib->entry[index];
-    return ideal_entry(kind);
-}

@@ -25,7 +25,12 @@ op_entries entries_of(const llmperf_calib *calib, const llmperf_op *op);
 uint8_t gemv_of(const llmperf_calib *calib, const llmperf_op *op);
 
 /* entry[index], or the ideal one of the kind. */
-const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t index,
-                                    llmperf_op_kind kind);
+static inline const llmperf_calib_entry *entry_at(const llmperf_calib *calib, uint8_t index,
+                                                  llmperf_op_kind kind)
+{
+    if (calib && index != LLMPERF_CALIB_NO_ENTRY)
+        return &calib->entry[index];
+    return ideal_entry(kind);
+}
 
 #endif

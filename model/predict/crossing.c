@@ -229,6 +229,8 @@ void decode_steps_add(decode_steps *steps, int64_t batch, int64_t past, const ll
                           .time_s = total->time_s,
                           .attention_s = total->group_s[LLMPERF_GROUP_ATTENTION]};
     for (int set = 0; set < RATE_SETS; set++) {
+        if (steps->rates[set].calib)
+            entries_begin(steps->workspace, steps->rates[set].calib);
         if (per_op)
             memset(&steps->per_op[set], 0, sizeof steps->per_op[set]);
         for (int i = 0; steps->used[set] && i < w->count; i++)

@@ -59,6 +59,8 @@ int step_add(llmperf_workspace *w, const llmperf_config *c, const llmperf_segmen
     if (count > w->capacity)
         return -1;
     w->count = count;
+    if (c->calib)
+        entries_begin(w, c->calib);
     const double before_s = total->time_s, launched_s = total->launch_s;
     for (int i = 0; i < count && c->hw; i++)
         add_op(w, c, i, times, total, interval);

@@ -14,6 +14,14 @@ enum {
     WAIT_COUNT = 5, /* of an extend operator, see WAITS */
 };
 
+/* Compiled for each of its uses: without a gradient, whose terms would be most of the work, and with. */
+#define SPECIALISED static inline __attribute__((always_inline))
+
+static double most_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /*
  * norm_p(x) = (sum x^p)^(1/p) of non-negative terms, never below the largest one.
  * ret_dx[i] = d norm / d x[i]; *ret_dp = d norm / d p (both may be NULL, together).
@@ -23,16 +31,18 @@ enum {
  *   d norm / d p = norm (sum r^p log r / (p sum) - log(sum) / p^2)
  * so that one logarithm of each term gives its power and both slopes.
  */
-static double norm_p(const double *x, int count, double p, double *ret_dx, double *ret_dp)
+SPECIALISED double norm_p(const double *x, int count, double p, double *ret_dx, double *ret_dp)
 {
     double largest = 0;
-    int at = 0;
-    for (int i = 0; i < count; i++)
+    int at = 0, only = 0; /* terms that are there */
+    for (int i = 0; i < count; i++) {
+        only += x[i] > 0;
         if (x[i] > largest) {
             largest = x[i];
             at = i;
         }
-    if (isinf(p) || largest == 0) {
+    }
+    if (isinf(p) || largest == 0 || (!ret_dx && only == 1)) {
         if (ret_dx)
             for (int i = 0; i < count; i++)
                 ret_dx[i] = i == at && largest > 0 ? 1 : 0;
@@ -77,6 +87,12 @@ typedef struct group_shape {
     double crowd;  /* devices beyond the first pair on a host bus */
 } group_shape;
 
+/* log2, without asking for it where groups are powers of two. */
+static double doublings_of(double n)
+{
+    return n == 2 ? 1 : n == 4 ? 2 : n == 8 ? 3 : log2(n);
+}
+
 static group_shape group_of(const llmperf_op *op, const llmperf_hw *hw, const llmperf_link *link)
 {
     double n = (double)op->devices;
@@ -84,7 +100,7 @@ static group_shape group_of(const llmperf_op *op, const llmperf_hw *hw, const ll
     bool reduces = collective == LLMPERF_COLLECTIVE_ALL_REDUCE;
     return (group_shape){
         .peers = n - 1,
-        .doublings = log2(n),
+        .doublings = doublings_of(n),
         .buffer = op->link_bytes / llmperf_collective_share(collective, n),
         .direct = reduces ? n / 2 : 1,
         .crowd = link == &hw->pcie && n > 2 ? n - 2 : 0,
@@ -227,7 +243,7 @@ static void shape_mixed(const llmperf_op *op, const llmperf_hw *hw, op_shape *s)
     double key_flop = 2 * (op->head_dim + op->value_dim);
     double kept = op->kv_heads * hw->l2_bytes;
     s->tile_flop = (op->flop - op->lone_flop) / op->query_tokens + op->lone_flop;
-    s->again_bytes = (op->heads / op->kv_heads - 1) * fmax(0, op->lone_kv_read_bytes - kept);
+    s->again_bytes = (op->heads / op->kv_heads - 1) * most_of(0, op->lone_kv_read_bytes - kept);
     s->depth = op->longest_keys;
     s->chain_s = op->longest_keys * key_flop * hw->units / hw->peak_flop_per_s[op->dtype];
     s->blocks = sequences * per_unit;
@@ -248,7 +264,7 @@ static double serial_of(const llmperf_op *op, const op_shape *s)
     return op->kind == LLMPERF_KIND_ATTENTION ? s->depth * (1.0 / 1024) : loop_of(s);
 }
 
-static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
+SPECIALISED op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
 {
     op_shape s = {.depth = op->k};
     if (op->kind == LLMPERF_KIND_GEMM) {
@@ -280,8 +296,8 @@ static op_shape shape_of(const llmperf_op *op, const llmperf_hw *hw)
  * Each factor is at least 1, and every product of one with flop does not fall when m, batch or
  * context grow. ret_dlog[i] (may be NULL) = d log(compute) / d parameter.
  */
-static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
-                           const op_shape *s, double *ret_dlog)
+SPECIALISED double compute_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
+                                const op_shape *s, double *ret_dlog)
 {
     static const double SETTLING_S = 1e-3;
     if (!(op->flop > 0))
@@ -301,7 +317,7 @@ static double compute_time(const llmperf_op *op, const llmperf_hw *hw, const dou
         fours = ragged_of(op->m);
         by_rows = op->m > 0 ? 1 / op->m : 0;
         ragged = param[LLMPERF_PARAM_ROWS] * fours;
-        rows = 1 + fmax(tile, ragged) + param[LLMPERF_PARAM_GROUP] * by_rows;
+        rows = 1 + most_of(tile, ragged) + param[LLMPERF_PARAM_GROUP] * by_rows;
     }
     double unpack = 1 + param[LLMPERF_PARAM_UNPACK] * s->narrow;
     double c = flop / (param[LLMPERF_PARAM_COMPUTE] * hw->peak_flop_per_s[op->dtype]) * fill *
@@ -339,15 +355,15 @@ static double parts_of(const llmperf_op *op)
  *   memory = ((bytes (1 + tall) / (e_m BW))^4 + (feed bytes / BW)^4)^(1/4)
  * *ret_share = d log(memory) / d log(bytes), the rest is that of feed.
  */
-static double memory_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
-                          double bytes, double tall, double *ret_share)
+SPECIALISED double memory_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
+                               double bytes, double tall, double *ret_share)
 {
     double memory = bytes / (param[LLMPERF_PARAM_MEMORY] * hw->mem_bytes_per_s) * tall;
     *ret_share = 1;
     if (!(param[LLMPERF_PARAM_FEED] > 0))
         return memory;
     double feed = param[LLMPERF_PARAM_FEED] * parts_of(op) / hw->mem_bytes_per_s;
-    double larger = fmax(memory, feed), least = fmin(memory, feed);
+    double larger = most_of(memory, feed), least = fmin(memory, feed);
     if (!(larger > 0))
         return 0;
     double r = least / larger, r4 = r * r * r * r;
@@ -366,8 +382,8 @@ static const llmperf_param ITEM_TERMS[] = {LLMPERF_PARAM_WORK, LLMPERF_PARAM_QUE
  * which is items where first is 0, about 0 up to it, and items - first far beyond.
  * ret_slope[p] (may be NULL) = d work / d p for p of ITEM_TERMS.
  */
-static double work_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
-                        const op_shape *s, double *ret_slope)
+SPECIALISED double work_time(const llmperf_op *op, const llmperf_hw *hw, const double *param,
+                             const op_shape *s, double *ret_slope)
 {
     if (ret_slope)
         for (size_t i = 0; i < sizeof ITEM_TERMS / sizeof *ITEM_TERMS; i++)
@@ -534,7 +550,7 @@ static uint8_t largest_term(const llmperf_time *t)
         largest = t->memory_s;
         bound = LLMPERF_BOUND_MEMORY;
     }
-    double latency = fmax(fmax(t->serial_s, t->work_s), t->added_s);
+    double latency = most_of(most_of(t->serial_s, t->work_s), t->added_s);
     if (latency > largest) {
         largest = latency;
         bound = LLMPERF_BOUND_LATENCY;
@@ -563,7 +579,7 @@ static const double *moved(const llmperf_calib *calib, uint8_t index, llmperf_op
     double variance = e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] / (ec * ec) +
                       e->covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] / (em * em) -
                       2 * e->covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] / (ec * em);
-    variance = fmax(variance, 0) + calib->borrowed * calib->borrowed;
+    variance = most_of(variance, 0) + calib->borrowed * calib->borrowed;
     double factor = exp(z / 2 * sqrt(variance));
     memcpy(room, e->param, sizeof e->param);
     room[LLMPERF_PARAM_COMPUTE] *= factor;
@@ -571,8 +587,9 @@ static const double *moved(const llmperf_calib *calib, uint8_t index, llmperf_op
     return room;
 }
 
-static void choose_params(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                          const op_entries *e, double z, const op_shape *shape, op_params *p)
+SPECIALISED void choose_params(const llmperf_op *op, const llmperf_hw *hw,
+                               const llmperf_calib *calib, const op_entries *e, double z,
+                               const op_shape *shape, op_params *p)
 {
     p->is_joined = e->own == LLMPERF_CALIB_NO_ENTRY &&
                    (e->prefill != LLMPERF_CALIB_NO_ENTRY || e->decode != LLMPERF_CALIB_NO_ENTRY);
@@ -580,8 +597,9 @@ static void choose_params(const llmperf_op *op, const llmperf_hw *hw, const llmp
     p->index_decode = e->decode;
     p->is_reads = false;
     if (!p->is_joined) {
-        p->param = moved(calib, e->own, op->kind, z, p->joined);
-        p->is_reads = entry_at(calib, e->own, op->kind)->compute_is_reads;
+        const llmperf_calib_entry *entry = entry_at(calib, e->own, op->kind);
+        p->param = z == 0 ? entry->param : moved(calib, e->own, op->kind, z, p->joined);
+        p->is_reads = entry->compute_is_reads;
         return;
     }
     double room[2][LLMPERF_PARAM_COUNT];
@@ -592,10 +610,10 @@ static void choose_params(const llmperf_op *op, const llmperf_hw *hw, const llmp
 }
 
 /* One operator on one device by the fits that are given. */
-static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                         const op_entries *entries, double z, llmperf_time *t, llmperf_gradient *g)
+SPECIALISED double time_any(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                            const op_entries *entries, double z, const op_shape shape,
+                            llmperf_time *t, llmperf_gradient *g)
 {
-    const op_shape shape = shape_of(op, hw);
     op_params chosen;
     choose_params(op, hw, calib, entries, z, &shape, &chosen);
     const double *param = chosen.param;
@@ -678,6 +696,28 @@ static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     return t->time_s;
 }
 
+static double time_value(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                         const op_entries *entries, llmperf_time *t)
+{
+    /* half of a step's operators are passes over memory, which have no shape */
+    static const op_shape FLAT = {0};
+    if (op->kind == LLMPERF_KIND_ELEMENTWISE && op->k == 0)
+        return time_any(op, hw, calib, entries, 0, FLAT, t, NULL);
+    return time_any(op, hw, calib, entries, 0, shape_of(op, hw), t, NULL);
+}
+
+static double time_slopes(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                          const op_entries *entries, llmperf_time *t, llmperf_gradient *g)
+{
+    return time_any(op, hw, calib, entries, 0, shape_of(op, hw), t, g);
+}
+
+static double time_local(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                         const op_entries *entries, llmperf_time *t, llmperf_gradient *g)
+{
+    return g ? time_slopes(op, hw, calib, entries, t, g) : time_value(op, hw, calib, entries, t);
+}
+
 static bool is_timed(const op_entries *e)
 {
     return e->own != LLMPERF_CALIB_NO_ENTRY || e->prefill != LLMPERF_CALIB_NO_ENTRY ||
@@ -694,17 +734,17 @@ static double time_mixed(const llmperf_op *op, const llmperf_hw *hw, const llmpe
     const llmperf_op part[2] = {llmperf_op_prompt(op), llmperf_op_lone(op)};
     const llmperf_op *longest = op;
     op_entries of_longest = *own;
-    double most = time_local(op, hw, calib, own, 0, t, NULL);
+    double most = time_local(op, hw, calib, own, t, NULL);
     for (int i = 0; i < 2 && own->own != LLMPERF_CALIB_NO_ENTRY; i++) {
         const op_entries e = entries_of(calib, &part[i]);
-        double alone = is_timed(&e) ? time_local(&part[i], hw, calib, &e, 0, t, NULL) : 0;
+        double alone = is_timed(&e) ? time_local(&part[i], hw, calib, &e, t, NULL) : 0;
         if (alone > most) {
             most = alone;
             longest = &part[i];
             of_longest = e;
         }
     }
-    return time_local(longest, hw, calib, &of_longest, 0, t, g);
+    return time_local(longest, hw, calib, &of_longest, t, g);
 }
 
 /* What time_local() comes to when every parameter is neutral, to the last bit (a test holds it):
@@ -730,11 +770,11 @@ static double time_row(const llmperf_op *op, const llmperf_hw *hw, const llmperf
     op_entries row = *entries;
     llmperf_time by_row;
     row.own = entries->gemv;
-    time_local(op, hw, calib, &row, 0, &by_row, NULL);
+    time_local(op, hw, calib, &row, &by_row, NULL);
     if (entries->own != LLMPERF_CALIB_NO_ENTRY &&
-        time_local(op, hw, calib, entries, 0, t, NULL) < by_row.time_s)
+        time_local(op, hw, calib, entries, t, NULL) < by_row.time_s)
         row.own = entries->own;
-    return time_local(op, hw, calib, &row, 0, t, g);
+    return time_local(op, hw, calib, &row, t, g);
 }
 
 double time_by(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
@@ -752,13 +792,13 @@ double time_by(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *
         return time_mixed(op, hw, calib, entries, t, g);
     if (entries->gemv != LLMPERF_CALIB_NO_ENTRY && op->m <= 1)
         return time_row(op, hw, calib, entries, t, g);
-    return time_local(op, hw, calib, entries, 0, t, g);
+    return time_local(op, hw, calib, entries, t, g);
 }
 
 double time_moved(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
                   const op_entries *entries, double z, llmperf_time *t)
 {
-    return time_local(op, hw, calib, entries, z, t, NULL);
+    return time_any(op, hw, calib, entries, z, shape_of(op, hw), t, NULL);
 }
 
 double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
