@@ -163,6 +163,34 @@ static llmperf_status write_hw(llmperf_error *error)
     return llmperf_write_hw(stream, format, &hw, NULL, error);
 }
 
+static llmperf_status write_lists(llmperf_error *error)
+{
+    llmperf_list_writer *writer = NULL;
+    llmperf_status status = llmperf_list_open(stream, format, &writer, error);
+    if (status != LLMPERF_OK)
+        return status;
+    llmperf_list_begin(writer, "models");
+    llmperf_list_model(writer, &model);
+    llmperf_list_begin(writer, "hardware");
+    llmperf_list_hw(writer, &hw);
+    return llmperf_list_close(writer, error);
+}
+
+static llmperf_status write_sweep(llmperf_error *error)
+{
+    static const char *const axes[] = {"batch", NULL};
+    static const llmperf_notes none;
+    llmperf_sweep_row row = {.hw = "one", .weight_dtype = LLMPERF_DTYPE_BF16};
+    llmperf_sweep_writer *writer = NULL;
+    llmperf_status status = llmperf_sweep_open(stream, format, &model, NULL, LLMPERF_SWEEP_DECODE,
+                                               axes, 40, 40, NULL, &writer, error);
+    if (status != LLMPERF_OK)
+        return status;
+    for (row.batch = 1; row.batch <= 40; row.batch++)
+        llmperf_sweep_row_write(writer, &row);
+    return llmperf_sweep_close(writer, &none, error);
+}
+
 static llmperf_status write_calib(llmperf_error *error)
 {
     return llmperf_calib_write(stream, &calib, error);
@@ -437,6 +465,10 @@ int main(void)
         try_all(what, write_model, true, LLMPERF_E_MEMORY);
         snprintf(what, sizeof what, "hardware as %s", format);
         try_all(what, write_hw, true, LLMPERF_E_MEMORY);
+        snprintf(what, sizeof what, "lists as %s", format);
+        try_all(what, write_lists, true, LLMPERF_E_MEMORY);
+        snprintf(what, sizeof what, "a sweep as %s", format);
+        try_all(what, write_sweep, true, LLMPERF_E_MEMORY);
     }
     format = "yaml";
     try_all("model as yaml", write_model, true, LLMPERF_E_MEMORY);
