@@ -307,12 +307,53 @@ static bool is_decimal_number(const char *text)
     return *at == '\0';
 }
 
+/*
+ * Up to 15 digits times a power of ten of up to 22: both are exact in a double, so that their product or
+ * quotient is the double next to what is written, as strtod() finds it at five times the cost.
+ *   source: Clinger, "How to read floating point numbers accurately", PLDI 1990
+ */
+static bool parse_short(const char *text, double *ret_value)
+{
+    static const double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const int64_t most = INT64_C(1000000000000000);
+    const bool negative = *text == '-';
+    int64_t digits = 0;
+    int exponent = 0, written = 0;
+    bool point = false;
+    for (text += negative || *text == '+'; *text && (*text | 0x20) != 'e'; text++) {
+        if (*text == '.') {
+            point = true;
+            continue;
+        }
+        digits = 10 * digits + (*text - '0');
+        exponent -= point;
+        if (digits >= most || exponent < -22)
+            return false;
+    }
+    if (*text) {
+        const bool down = text[1] == '-';
+        for (text += down || text[1] == '+' ? 2 : 1; *text && written < 1000; text++)
+            written = 10 * written + (*text - '0');
+        exponent += down ? -written : written;
+    }
+    if (FLT_EVAL_METHOD != 0 || exponent < -22 || exponent > 22)
+        return false;
+    const double scaled =
+        exponent < 0 ? (double)digits / POWERS[-exponent] : (double)digits * POWERS[exponent];
+    *ret_value = negative ? -scaled : scaled;
+    return true;
+}
+
 bool llmperf_parse_double(const char *text, double *ret_value)
 {
     if (!text || !ret_value)
         return false;
     if (!is_decimal_number(text))
         return false;
+    if (parse_short(text, ret_value))
+        return true;
     locale_t neutral = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!neutral)
         return false;

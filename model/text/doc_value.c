@@ -31,10 +31,18 @@ static bool is_one_of(const char *text, const char *const *words)
     return false;
 }
 
+/* Most texts of a file are numbers: no word starts like one. */
+static bool is_digit_or_sign(char c)
+{
+    return (c >= '0' && c <= '9') || c == '-' || c == '+';
+}
+
 bool doc_is_null(const doc_node *node)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
-    return !node || (node->kind == DOC_SCALAR && !node->quoted && is_one_of(node->text, nulls));
+    if (!node || node->kind != DOC_SCALAR || node->quoted)
+        return !node;
+    return !is_digit_or_sign(node->text[0]) && is_one_of(node->text, nulls);
 }
 
 /* ---- what a scalar is ---- */
@@ -128,7 +136,7 @@ static number_form classify(const char *text)
                                              "NaN",  "nan",  "Infinity", "inf",  NULL};
     if (*text == '+' || *text == '-')
         text++;
-    if (is_one_of(text, not_finite))
+    if (!is_digit_or_sign(*text) && is_one_of(text, not_finite))
         return NUMBER_NOT_FINITE;
     bool integer = false;
     if (is_number(text, "", &integer)) {
@@ -463,35 +471,37 @@ static void say_known(const char *const *known, char *buffer, size_t size)
              count == 1 && !known[count] ? " is" : " are");
 }
 
-llmperf_status doc_refuse_unknown(const doc *document, const doc_node *map,
-                                  const char *const *known, llmperf_error *error)
+static llmperf_status refuse_key(const doc *document, const doc_node *child,
+                                 const char *const *known, llmperf_error *error)
 {
-    if (!map || map->kind != DOC_MAP)
-        return LLMPERF_OK;
     char allowed[512];
+    int length = (int)doc_cut_length(child->key, DOC_SHOWN_MAX);
+    const char *mark = doc_cut_mark(child->key);
+    const char *near = llmperf_nearest(child->key, known);
+    if (near && strcmp(near, child->key) == 0)
+        return doc_fail_at_key(document, child, error,
+                               "key '%.*s%s' has no effect here; it is allowed elsewhere", length,
+                               child->key, mark);
+    if (near)
+        return doc_fail_at_key(document, child, error,
+                               "key '%.*s%s' is not known; did you mean '%s'?", length, child->key,
+                               mark, near);
     if (known[0])
         say_known(known, allowed, sizeof allowed);
     else
         snprintf(allowed, sizeof allowed, "no key is allowed here");
+    return doc_fail_at_key(document, child, error, "key '%.*s%s' is not known; %s", length,
+                           child->key, mark, allowed);
+}
 
+llmperf_status doc_refuse_unknown(const doc *document, const doc_node *map,
+                                  const char *const *known, llmperf_error *error)
+{
     llmperf_status status = LLMPERF_OK;
-    for (const doc_node *child = map->first; child; child = child->next) {
-        if (child->used)
-            continue;
-        int length = (int)doc_cut_length(child->key, DOC_SHOWN_MAX);
-        const char *mark = doc_cut_mark(child->key);
-        const char *near = llmperf_nearest(child->key, known);
-        if (near && strcmp(near, child->key) == 0)
-            status = doc_fail_at_key(document, child, error,
-                                     "key '%.*s%s' has no effect here; it is allowed elsewhere",
-                                     length, child->key, mark);
-        else if (near)
-            status = doc_fail_at_key(document, child, error,
-                                     "key '%.*s%s' is not known; did you mean '%s'?", length,
-                                     child->key, mark, near);
-        else
-            status = doc_fail_at_key(document, child, error, "key '%.*s%s' is not known; %s",
-                                     length, child->key, mark, allowed);
-    }
+    if (!map || map->kind != DOC_MAP)
+        return LLMPERF_OK;
+    for (const doc_node *child = map->first; child; child = child->next)
+        if (!child->used)
+            status = refuse_key(document, child, known, error);
     return status;
 }

@@ -97,6 +97,8 @@ static llmperf_status refuse_tabs(const yaml_reader *reader)
 {
     const line_range *content = reader->content_first;
     int line = 1;
+    if (!memchr(reader->text, '\t', (size_t)(reader->end - reader->text)))
+        return LLMPERF_OK;
     for (const char *at = reader->text; at < reader->end; at = next_line(at, reader->end), line++) {
         while (content && content->last < line)
             content = content->next;

@@ -250,6 +250,67 @@ Test(base, parse_double_refuses_everything_else_and_leaves_the_value)
     }
 }
 
+/* What strtod() says, the nearest double by the C library, is the independent source. */
+static void expect_like_strtod(const char *text)
+{
+    double value = NAN, want = strtod(text, NULL);
+    cr_assert(llmperf_parse_double(text, &value), "%s", text);
+    cr_expect(memcmp(&value, &want, sizeof value) == 0, "%s: %a, not %a", text, value, want);
+}
+
+/* 15 digits and powers up to 10^22 take a short way; these stand on both sides of its ends. */
+Test(base, parse_double_is_the_nearest_at_the_ends_of_the_short_way)
+{
+    static const char *const rows[] = {
+        "999999999999999",
+        "1000000000000000",
+        "9007199254740993",
+        "999999999999999e22",
+        "999999999999999e23",
+        "999999999999999e-22",
+        "999999999999999e-23",
+        "0.0000000000000000000001",
+        "0.00000000000000000000001",
+        "1e22",
+        "1e23",
+        "8.5e22",
+        "9.5e-21",
+        "123456789012345.6",
+        "000000000000000000001.5",
+        "1.500000000000000000000",
+        "-0.0e5",
+        "1e00000000000000000005",
+        "1e-00000000000000000005",
+        "3.e2",
+        "+.25e-3",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect_like_strtod(rows[i]);
+}
+
+Test(base, parse_double_is_the_nearest_of_any_digits)
+{
+    uint64_t state = 20260101;
+    for (int i = 0; i < 200000; i++) {
+        char text[64];
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        int digits = 1 + (int)(state % 17), point = (int)(state >> 8 & 15);
+        int exponent = (int)(state >> 16 & 63) - 32;
+        uint64_t most = 1;
+        for (int k = 0; k < digits; k++)
+            most *= 10;
+        uint64_t whole = (state >> 22) * 2654435761u % most;
+        if (point % 3 == 0)
+            snprintf(text, sizeof text, "%" PRIu64 "e%d", whole, exponent);
+        else
+            snprintf(text, sizeof text, "%s%" PRIu64 ".%0*" PRIu64 "e%d", point & 1 ? "-" : "",
+                     whole / 1000, point, whole % 1000, exponent);
+        expect_like_strtod(text);
+    }
+}
+
 Test(base, format_double_is_short)
 {
     static const struct {
