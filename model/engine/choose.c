@@ -14,7 +14,7 @@
 #include "llmperf/calib.h"
 #include "entry.h"
 
-enum { HEAD_BYTES = 16384 };
+enum { HEAD_BYTES = 16385 }; /* with the NUL behind them */
 
 /* Standard deviation of log(time) that borrowing adds: between twins, and per unit of distance up
  * to FARTHEST. Fits of H100, A100 and L40S on each other's samples, docs/calibration.md. */
@@ -120,22 +120,32 @@ typedef struct chooser {
     const llmperf_spec_paths *paths;
     const llmperf_hw *hw;
     const char *library;
-    llmperf_hw *other; /* scratch: the part a candidate was fitted on */
+    llmperf_hw other; /* the part a candidate was fitted on */
     bool other_found;
     bool found;
     candidate best;
+    char head[HEAD_BYTES]; /* of the file at hand */
+    size_t head_length;
 } chooser;
 
-/* The text before `fits:`, which alone is read: the whole file takes twenty times as long. */
-static size_t read_head(const char *path, char *buffer, size_t size)
+/* The text before `fits:`, at most HEAD_BYTES of it, which alone is read: the whole file takes many
+ * times as long. */
+static size_t read_head(const char *path, char *buffer)
 {
+    enum { BLOCK = 2048 };
     FILE *file = fopen(path, "r");
+    size_t length = 0, got = 0;
+    char *fits = NULL;
     if (!file)
         return 0;
-    size_t length = fread(buffer, 1, size - 1, file);
+    setvbuf(file, NULL, _IONBF, 0);
+    do {
+        got = fread(buffer + length, 1, BLOCK, file);
+        length += got;
+        buffer[length] = '\0';
+        fits = strncmp(buffer, "fits:", 5) == 0 ? buffer : strstr(buffer, "\nfits:");
+    } while (!fits && got == BLOCK && length + BLOCK < HEAD_BYTES);
     fclose(file);
-    buffer[length] = '\0';
-    char *fits = strncmp(buffer, "fits:", 5) == 0 ? buffer : strstr(buffer, "\nfits:");
     return fits ? (size_t)(fits - buffer) + (*fits == '\n') : length;
 }
 
@@ -160,21 +170,23 @@ static int library_rank(const char *library)
 static bool load_other(chooser *c, const char *name)
 {
     char path[LLMPERF_PATH_MAX];
-    if (c->other_found && llmperf_hw_is(c->other, name))
+    if (c->other_found && llmperf_hw_is(&c->other, name))
         return true;
     c->other_found = llmperf_find_hw(c->paths, name, path, NULL) == LLMPERF_OK &&
-                     llmperf_hw_load(path, c->other, NULL) == LLMPERF_OK;
+                     llmperf_hw_load(path, &c->other, NULL) == LLMPERF_OK;
     return c->other_found;
 }
 
-/* Fills what the head of a calibration says; false where it times nothing of this part. */
+/* Fills what the head of a calibration says; false where it says no part. */
 static bool judge_head(chooser *c, const char *path, candidate *ret)
 {
-    char head[HEAD_BYTES], library[48], backend[24];
+    static const char *const KEYS[] = {"hardware", "library", "backend", NULL};
+    char library[48], backend[24];
     doc *document;
     candidate one = {0};
-    size_t length = read_head(path, head, sizeof head);
-    if (length == 0 || doc_load_text(path, head, length, &document, NULL) != LLMPERF_OK)
+    c->head_length = read_head(path, c->head);
+    if (c->head_length == 0 ||
+        doc_load_entries_text(path, c->head, c->head_length, KEYS, &document, NULL) != LLMPERF_OK)
         return false;
     doc_node *root = doc_root(document);
     snprintf(one.path, sizeof one.path, "%s", path);
@@ -208,27 +220,65 @@ static bool is_better(const candidate *a, const candidate *b)
     return a->library < b->library;
 }
 
-static bool visit(const char *name, const char *path, void *context)
+/* Takes the file at hand if it is better than those before; one whose head does not read is passed
+ * over. */
+static void consider(chooser *c, const candidate *one)
+{
+    doc *document;
+    if (c->found && !is_better(one, &c->best))
+        return;
+    if (doc_load_text(one->path, c->head, c->head_length, &document, NULL) != LLMPERF_OK)
+        return;
+    doc_free(document);
+    c->best = *one;
+    c->found = true;
+}
+
+/* Calibrations of the part itself. */
+static bool visit_own(const char *name, const char *path, void *context)
 {
     chooser *c = context;
     candidate one;
     (void)name;
-    if (!judge_head(c, path, &one))
-        return true;
-    if (!one.own) {
-        if (c->found && c->best.own) /* nothing of another part is better */
-            return true;
-        if (!load_other(c, one.hw))
-            return true;
-        one.distance = hw_distance(c->other, c->hw, &one.kin);
-        if (one.distance < 0)
-            return true;
-        one.time_scale = clock_ratio(c->other, c->hw);
-    }
-    if (!c->found || is_better(&one, &c->best))
-        c->best = one;
-    c->found = true;
+    if (judge_head(c, path, &one) && one.own)
+        consider(c, &one);
     return true;
+}
+
+/* Those of other parts, where there is none of its own: nothing of them is better. */
+static bool visit_other(const char *name, const char *path, void *context)
+{
+    chooser *c = context;
+    candidate one;
+    (void)name;
+    if (!judge_head(c, path, &one) || !load_other(c, one.hw))
+        return true;
+    one.distance = hw_distance(&c->other, c->hw, &one.kin);
+    one.time_scale = clock_ratio(&c->other, c->hw);
+    if (one.distance >= 0)
+        consider(c, &one);
+    return true;
+}
+
+static llmperf_status choose(chooser *c, llmperf_error *error)
+{
+    llmperf_status status = llmperf_list_specs(c->paths, "calibration", visit_own, c, error);
+    if (status == LLMPERF_OK && !c->found)
+        status = llmperf_list_specs(c->paths, "calibration", visit_other, c, error);
+    return status;
+}
+
+static chooser *new_chooser(const llmperf_spec_paths *paths, const llmperf_hw *hw,
+                            const char *library)
+{
+    chooser *c = malloc(sizeof *c);
+    if (c) {
+        c->paths = paths;
+        c->hw = hw;
+        c->library = library;
+        c->found = c->other_found = false;
+    }
+    return c;
 }
 
 llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmperf_hw *hw,
@@ -236,20 +286,20 @@ llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmpe
                                     llmperf_error *error)
 {
     NEEDS(paths_are_sound(paths) && hw_is_sound(hw) && ret_calib && ret_found, error);
-    chooser c = {.paths = paths, .hw = hw, .library = library, .other = malloc(sizeof *c.other)};
-    if (!c.other)
+    chooser *c = new_chooser(paths, hw, library);
+    if (!c)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_status status = llmperf_list_specs(paths, "calibration", visit, &c, error);
-    if (status == LLMPERF_OK && c.found)
-        status = llmperf_calib_load(c.best.path, ret_calib, error);
+    llmperf_status status = choose(c, error);
+    if (status == LLMPERF_OK && c->found)
+        status = llmperf_calib_load(c->best.path, ret_calib, error);
     if (status == LLMPERF_OK) {
-        *ret_found = c.found;
-        if (c.found && !c.best.own) {
-            ret_calib->borrowed = spread_at(c.best.distance);
-            scale_times(ret_calib, c.best.time_scale);
+        *ret_found = c->found;
+        if (c->found && !c->best.own) {
+            ret_calib->borrowed = spread_at(c->best.distance);
+            scale_times(ret_calib, c->best.time_scale);
         }
     }
-    free(c.other);
+    free(c);
     return status;
 }
 
@@ -263,16 +313,16 @@ void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, c
         return;
     }
     calib->borrowed = spread_at(FARTHEST);
-    chooser c = {.paths = paths, .hw = hw, .other = malloc(sizeof *c.other)};
-    if (c.other && load_other(&c, calib->hw)) {
-        double distance = hw_distance(c.other, hw, &kin);
+    chooser *c = new_chooser(paths, hw, NULL);
+    if (c && load_other(c, calib->hw)) {
+        double distance = hw_distance(&c->other, hw, &kin);
         if (distance >= 0) {
             calib->borrowed = spread_at(distance);
-            scale = clock_ratio(c.other, hw);
+            scale = clock_ratio(&c->other, hw);
         }
     }
     scale_times(calib, scale);
-    free(c.other);
+    free(c);
 }
 
 /* ---- what one calibration lacks and another has ---------------------------------------------------- */

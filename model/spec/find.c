@@ -144,14 +144,24 @@ static bool same_text(const char *a, const char *b)
     return strcasecmp(a, b) == 0;
 }
 
+static bool reads(const char *path)
+{
+    doc *document;
+    bool ok = doc_load_file(path, &document, NULL) == LLMPERF_OK;
+    if (ok)
+        doc_free(document);
+    return ok;
+}
+
 /* Does the file's `aliases` (or `name`) hold the asked name? A file that does not read is passed
  * over: `specs check` is there to name its faults. */
 static bool has_alias(const char *path, const char *name,
                       bool (*same)(const char *a, const char *b))
 {
+    static const char *const KEYS[] = {"name", "aliases", NULL};
     doc *document;
     bool found = false;
-    if (doc_load_file(path, &document, NULL) != LLMPERF_OK)
+    if (doc_load_entries(path, KEYS, &document, NULL) != LLMPERF_OK)
         return false;
     doc_node *root = doc_root(document);
     doc_node *own = doc_get(root, "name");
@@ -161,7 +171,7 @@ static bool has_alias(const char *path, const char *name,
     for (doc_node *node = aliases ? aliases->first : NULL; node && !found; node = node->next)
         found = node->kind == DOC_SCALAR && same(node->text, name);
     doc_free(document);
-    return found;
+    return found && reads(path);
 }
 
 static bool readable(const char *path)

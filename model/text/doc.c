@@ -201,11 +201,10 @@ static llmperf_status read_all(int file, size_t size_guess, const char *path, ch
     return llmperf_fail(error, LLMPERF_E_MEMORY, "%s: not enough memory to read it", path);
 }
 
-llmperf_status doc_load_file(const char *path, doc **ret_doc, llmperf_error *error)
+llmperf_status doc_read_file(const char *path, char **ret_text, size_t *ret_size,
+                             llmperf_error *error)
 {
     llmperf_status status = LLMPERF_OK;
-    char *text = NULL;
-    size_t size = 0;
     struct stat about;
     /* Without O_NONBLOCK a FIFO would keep us waiting for a writer. */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -222,10 +221,19 @@ llmperf_status doc_load_file(const char *path, doc **ret_doc, llmperf_error *err
     else if (about.st_size > (off_t)LLMPERF_DOC_MAX_BYTES)
         status = too_large(path, error);
     else
-        status = read_all(file, (size_t)about.st_size, path, &text, &size, error);
+        status = read_all(file, (size_t)about.st_size, path, ret_text, ret_size, error);
     close(file);
-    if (status == LLMPERF_OK)
-        status = doc_load_text(path, text, size, ret_doc, error);
+    return status;
+}
+
+llmperf_status doc_load_file(const char *path, doc **ret_doc, llmperf_error *error)
+{
+    char *text;
+    size_t size;
+    llmperf_status status = doc_read_file(path, &text, &size, error);
+    if (status != LLMPERF_OK)
+        return status;
+    status = doc_load_text(path, text, size, ret_doc, error);
     free(text);
     return status;
 }

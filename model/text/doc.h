@@ -55,6 +55,14 @@ llmperf_status doc_load_file(const char *path, doc **ret_doc, llmperf_error *err
 llmperf_status doc_load_text(const char *name, const char *text, size_t size, doc **ret_doc,
                              llmperf_error *error);
 
+/* As those, but of a YAML map the top entries of `keys` alone (up to 32, NULL-terminated), for who looks
+ * through many files: faults of the others are not found, and positions count the lines that are read.
+ * Written in a way that lines do not tell (JSON, keys in quotes), a document is read whole. */
+llmperf_status doc_load_entries(const char *path, const char *const *keys, doc **ret_doc,
+                                llmperf_error *error);
+llmperf_status doc_load_entries_text(const char *name, const char *text, size_t size,
+                                     const char *const *keys, doc **ret_doc, llmperf_error *error);
+
 void doc_free(doc *document); /* NULL is fine */
 
 doc_node *doc_root(doc *document);

@@ -57,6 +57,10 @@ llmperf_status doc_build_unless_fatal(llmperf_status status);
 size_t doc_cut_length(const char *text, size_t max);
 const char *doc_cut_mark(const char *text);
 
+/* The bytes of a file, to be freed by the caller. Errors: LLMPERF_E_IO, LLMPERF_E_MEMORY. */
+llmperf_status doc_read_file(const char *path, char **ret_text, size_t *ret_size,
+                             llmperf_error *error);
+
 /* The grammars. Each parses valid UTF-8 without NUL bytes.
  *   YAML: `end` is the place behind the last character.
  *   JSON: `explain`: messages say why the text is read as JSON, as the file's name does not tell. */

@@ -143,6 +143,19 @@ Test(choose, the_users_own_measurement_first_and_broken_files_not_at_all)
     cr_expect_str_eq(calib.name, "h100-sxm-vllm");
 }
 
+/* Fits are read of the chosen file alone. */
+Test(choose, only_heads_are_read_until_one_is_chosen)
+{
+    write_file("broken", "schema: 1\nname: broken\nhardware: l40s\nbackend: cuda\nfits: [no fit\n");
+    cr_assert(choose("h100-sxm", NULL));
+    cr_expect_str_eq(calib.name, "h100-sxm-vllm");
+    bool found = false;
+    load_part("l40s");
+    cr_expect(llmperf_calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_E_SPEC,
+              "measured here: chosen, and its fault told");
+    cr_expect(strstr(error.text, "broken.yaml") != NULL, "%s", error.text);
+}
+
 Test(choose, the_head_stands_before_the_fits_and_kin_lend)
 {
     write_file("late", "fits: []\nschema: 1\nname: late\nhardware: mi300x\nbackend: samples\n");

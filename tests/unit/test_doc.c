@@ -1450,6 +1450,76 @@ Test(doc, numbers_do_not_depend_on_the_locale)
     doc_free(one.document);
 }
 
+/* ---- some entries alone ---- */
+
+static const char *const NAME_AND_LIST[] = {"name", "list", NULL};
+
+/* "name/item item" of the entries that are read; "fault" where they do not read. Static storage. */
+static const char *entries_of(const char *text)
+{
+    static char shown[128];
+    doc *document = NULL;
+    size_t used = 0;
+    if (doc_load_entries_text("x.yaml", text, strlen(text), NAME_AND_LIST, &document, NULL) !=
+        LLMPERF_OK)
+        return "fault";
+    doc_node *name = doc_get(doc_root(document), "name"),
+             *list = doc_get(doc_root(document), "list");
+    used += (size_t)snprintf(shown, sizeof shown, "%s/", name ? name->text : "");
+    for (doc_node *item = list ? list->first : NULL; item; item = item->next)
+        used += (size_t)snprintf(shown + used, sizeof shown - used, "%s ", item->text);
+    used += doc_get(doc_root(document), "other") != NULL
+                ? (size_t)snprintf(shown + used, sizeof shown - used, "+ other")
+                : 0;
+    doc_free(document);
+    return shown;
+}
+
+Test(doc, entries_alone_are_read_as_they_stand)
+{
+    expect_text(entries_of("other: 1\nname: a\nlist: [x, y]\n"), "a/x y ");
+    expect_text(entries_of("list:\n  - x\n\n# c\n  - y\nother: 1\nname: 'a b'\n"), "a b/x y ");
+    expect_text(entries_of("list:\n- x\n- y\nnames: z\nname: a # not\n"), "a/x y ");
+    expect_text(entries_of("list: [x,\n  y]\nother:\n  name: inner\nname: a"), "a/x y ");
+    expect_text(entries_of("other: 1\r\nname: a\r\nlist: []\r\n"), "a/");
+    expect_text(entries_of("name: a\nlist: ['# x', \"y: z\"]\n"), "a/# x y: z ");
+}
+
+Test(doc, entries_alone_hide_the_faults_of_others_but_not_their_own)
+{
+    expect_text(entries_of("other: [1\nname: a\nlist: [x]\n"), "a/x ");
+    expect_text(entries_of("name: a\nlist: [x]\nother: @\n"), "a/x ");
+    expect_text(entries_of("other: 1\nname: a\nname: b\nlist: []\n"), "fault");
+    expect_text(entries_of("name: a\nlist: [x\n"), "fault");
+}
+
+Test(doc, entries_that_lines_do_not_tell_take_the_whole_document)
+{
+    expect_text(entries_of("{\"name\": \"a\", \"list\": [\"x\"], \"other\": 1}"), "a/x + other");
+    expect_text(entries_of("\"name\": a\nother: 1\nlist: [x]\n"), "a/x + other");
+    expect_text(entries_of("name : a\nother: 1\nlist: [x]\n"), "a/x + other");
+    expect_text(entries_of("\xEF\xBB\xBFname: a\nother: 1\n"), "a/+ other");
+    expect_text(entries_of("other: 1\n"), "/+ other"); /* nothing of them: what is there is read */
+    expect_text(entries_of("other: [1\n"), "fault");
+}
+
+Test(doc, entries_of_files)
+{
+    static const char text[] = "other: [1\nname: a\n";
+    doc *document = NULL;
+    llmperf_error error = {0};
+    make_folder();
+    cr_assert(doc_load_entries(write_file("x.yaml", text, sizeof text - 1), NAME_AND_LIST,
+                               &document, &error) == LLMPERF_OK,
+              "%s", error.text);
+    expect_text(doc_get(doc_root(document), "name")->text, "a");
+    doc_free(document);
+    remove_folder();
+    cr_expect(doc_load_entries("/nowhere/x.yaml", NAME_AND_LIST, &document, &error) ==
+              LLMPERF_E_IO);
+    expect_piece(error.text, "cannot be opened");
+}
+
 #ifdef CAN_FAIL_MALLOC
 /* Lets the Nth allocation fail, for each N until loading no longer notices. */
 static void fail_each_malloc(const char *name, const char *text, bool from_file)
