@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "calib_load.h"
+#include "choose.h"
 #include "doc.h"
 #include "kin.h"
 #include "llmperf/calib.h"
@@ -281,26 +283,41 @@ static chooser *new_chooser(const llmperf_spec_paths *paths, const llmperf_hw *h
     return c;
 }
 
-llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmperf_hw *hw,
-                                    const char *library, llmperf_calib *ret_calib, bool *ret_found,
-                                    llmperf_error *error)
+llmperf_status calib_choose_new(const llmperf_spec_paths *paths, const llmperf_hw *hw,
+                                const char *library, llmperf_calib **ret_calib,
+                                llmperf_error *error)
 {
-    NEEDS(paths_are_sound(paths) && hw_is_sound(hw) && ret_calib && ret_found, error);
+    llmperf_calib *calib = NULL;
     chooser *c = new_chooser(paths, hw, library);
     if (!c)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_status status = choose(c, error);
     if (status == LLMPERF_OK && c->found)
-        status = llmperf_calib_load(c->best.path, ret_calib, error);
-    if (status == LLMPERF_OK) {
-        *ret_found = c->found;
-        if (c->found && !c->best.own) {
-            ret_calib->borrowed = spread_at(c->best.distance);
-            scale_times(ret_calib, c->best.time_scale);
-        }
+        status = calib_load_new(c->best.path, &calib, error);
+    if (calib && !c->best.own) {
+        calib->borrowed = spread_at(c->best.distance);
+        scale_times(calib, c->best.time_scale);
     }
+    if (status == LLMPERF_OK)
+        *ret_calib = calib;
     free(c);
     return status;
+}
+
+llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmperf_hw *hw,
+                                    const char *library, llmperf_calib *ret_calib, bool *ret_found,
+                                    llmperf_error *error)
+{
+    NEEDS(paths_are_sound(paths) && hw_is_sound(hw) && ret_calib && ret_found, error);
+    llmperf_calib *calib = NULL;
+    llmperf_status status = calib_choose_new(paths, hw, library, &calib, error);
+    if (status != LLMPERF_OK)
+        return status;
+    *ret_found = calib != NULL;
+    if (calib)
+        *ret_calib = *calib;
+    free(calib);
+    return LLMPERF_OK;
 }
 
 void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, const llmperf_hw *hw)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names to a model, hardware and what times it: the one way that commands and programs load by. */
 #include "llmperf/load.h"
+#include "calib_load.h"
+#include "choose.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,35 +100,39 @@ llmperf_status llmperf_load_engine(const llmperf_load_options *options, const ch
 
 /* The calibration that is asked for by name. */
 static llmperf_status load_named(const llmperf_load_options *o, const llmperf_hw *hw,
-                                 llmperf_calib *ret_calib, llmperf_error *error)
+                                 llmperf_calib **ret_calib, llmperf_error *error)
 {
     char path[LLMPERF_PATH_MAX];
     llmperf_status status = llmperf_find_calib(o->paths, o->calibration, path, error);
     if (status == LLMPERF_OK)
-        status = llmperf_calib_load(path, ret_calib, error);
+        status = calib_load_new(path, ret_calib, error);
     if (status == LLMPERF_OK)
-        llmperf_calib_lend(ret_calib, o->paths, hw);
+        llmperf_calib_lend(*ret_calib, o->paths, hw);
     return status;
 }
 
 /* The profile of an engine on a part, over the fits of `kernels` (NULL = none). */
 static llmperf_status load_timed(const llmperf_load_options *o, const llmperf_hw *hw,
-                                 const llmperf_calib *kernels, llmperf_calib *ret_calib,
+                                 const llmperf_calib *kernels, llmperf_calib **ret_calib,
                                  llmperf_error *error)
 {
     llmperf_engine *own = NULL;
     const llmperf_engine *engine = o->profile;
     llmperf_status status = LLMPERF_OK;
     llmperf_engine_part *part = malloc(sizeof *part);
-    if (!part)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    if (!engine) {
+    llmperf_calib *calib = malloc(sizeof *calib);
+    if (!part || !calib)
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    if (status == LLMPERF_OK && !engine) {
         status = llmperf_load_engine(o, o->engine, &own, error);
         engine = own;
     }
     if (status == LLMPERF_OK) {
         llmperf_engine_choose(o->paths, engine, hw, o->serving, part);
-        llmperf_engine_calib(engine, part, hw, kernels, ret_calib);
+        llmperf_engine_calib(engine, part, hw, kernels, calib);
+        *ret_calib = calib;
+    } else {
+        free(calib);
     }
     free(own);
     free(part);
@@ -137,26 +143,17 @@ static llmperf_status load_calib(const llmperf_load_options *o, const llmperf_hw
                                  llmperf_calib **ret_calib, llmperf_error *error)
 {
     bool engine = o->profile || (o->engine && !is_none(o->engine));
-    bool named = o->calibration && !is_none(o->calibration), found = true;
-    if (is_none(o->calibration) && !engine) {
-        *ret_calib = NULL;
-        return LLMPERF_OK;
-    }
+    bool named = o->calibration && !is_none(o->calibration);
+    llmperf_calib *calib = NULL, *kernels = NULL;
     llmperf_status status = LLMPERF_OK;
-    llmperf_calib *kernels = named && engine ? malloc(sizeof *kernels) : NULL;
-    llmperf_calib *calib = malloc(sizeof *calib);
-    if (!calib || (named && engine && !kernels))
-        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    else if (named)
-        status = load_named(o, hw, kernels ? kernels : calib, error);
-    else if (!engine)
-        status = llmperf_calib_choose(o->paths, hw, o->library, calib, &found, error);
+    if (named)
+        status = load_named(o, hw, engine ? &kernels : &calib, error);
+    else if (!engine && !is_none(o->calibration))
+        status = calib_choose_new(o->paths, hw, o->library, &calib, error);
     if (status == LLMPERF_OK && engine)
-        status = load_timed(o, hw, kernels, calib, error);
+        status = load_timed(o, hw, kernels, &calib, error);
     if (status == LLMPERF_OK)
-        *ret_calib = found ? calib : NULL;
-    if (status != LLMPERF_OK || !found)
-        free(calib);
+        *ret_calib = calib;
     free(kernels);
     return status;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calib_load.h"
 #include "doc_reader.h"
 #include "llmperf/calib.h"
 #include "entry.h"
@@ -417,29 +418,48 @@ static void read_calib(doc_reader *r, doc_node *root, llmperf_calib *calib)
     reader_done(r, doc_refuse_unknown(r->document, root, TOP_KEYS, r->error));
 }
 
-static llmperf_status read_document(doc *document, llmperf_calib *ret_calib, llmperf_error *error)
+static llmperf_status read_document(doc *document, llmperf_calib **ret_calib, llmperf_error *error)
 {
     doc_reader r = {.document = document, .error = error};
-    llmperf_calib *calib = malloc(sizeof *calib);
+    llmperf_calib *calib = calloc(1, sizeof *calib);
     if (!calib) {
         doc_free(document);
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     }
-    llmperf_calib_init(calib);
+    memset(calib->index, LLMPERF_CALIB_NO_ENTRY, sizeof calib->index); /* as llmperf_calib_init() */
     read_calib(&r, doc_root(document), calib);
-    if (r.status == LLMPERF_OK)
-        *ret_calib = *calib;
-    free(calib);
     doc_free(document);
+    if (r.status == LLMPERF_OK)
+        *ret_calib = calib;
+    else
+        free(calib);
     return r.status;
+}
+
+/* The copy of one that was read, where that worked. */
+static llmperf_status copy_read(llmperf_status status, llmperf_calib *calib,
+                                llmperf_calib *ret_calib)
+{
+    if (status != LLMPERF_OK)
+        return status;
+    *ret_calib = *calib;
+    free(calib);
+    return status;
+}
+
+llmperf_status calib_load_new(const char *path, llmperf_calib **ret_calib, llmperf_error *error)
+{
+    doc *document;
+    llmperf_status status = doc_load_file(path, &document, error);
+    return status == LLMPERF_OK ? read_document(document, ret_calib, error) : status;
 }
 
 llmperf_status llmperf_calib_load(const char *path, llmperf_calib *ret_calib, llmperf_error *error)
 {
     NEEDS(path && ret_calib, error);
-    doc *document;
-    llmperf_status status = doc_load_file(path, &document, error);
-    return status == LLMPERF_OK ? read_document(document, ret_calib, error) : status;
+    llmperf_calib *calib = NULL;
+    llmperf_status status = calib_load_new(path, &calib, error);
+    return copy_read(status, calib, ret_calib);
 }
 
 llmperf_status llmperf_calib_load_text(const char *name, const char *text, size_t size,
@@ -447,6 +467,9 @@ llmperf_status llmperf_calib_load_text(const char *name, const char *text, size_
 {
     NEEDS(name && text && ret_calib, error);
     doc *document;
+    llmperf_calib *calib = NULL;
     llmperf_status status = doc_load_text(name, text, size, &document, error);
-    return status == LLMPERF_OK ? read_document(document, ret_calib, error) : status;
+    if (status == LLMPERF_OK)
+        status = read_document(document, &calib, error);
+    return copy_read(status, calib, ret_calib);
 }
