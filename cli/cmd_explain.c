@@ -24,9 +24,9 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
-/* What is explained, for one model; everything large is static and needed once. */
+/* What is explained, for one model; everything large is static and needed once. The caller frees. */
 static llmperf_status explain(const explain_arguments *a, const option_result *result,
-                              llmperf_loaded *l, llmperf_explanation *ret_explanation,
+                              llmperf_loaded *l, llmperf_explanation **ret_explanation,
                               llmperf_error *error)
 {
     static llmperf_prediction prediction;
@@ -77,7 +77,7 @@ static llmperf_status write(const common_arguments *arguments,
 
 static int run(int argc, char **argv)
 {
-    static llmperf_explanation explanation;
+    llmperf_explanation *explanation = NULL;
     explain_arguments arguments = {.common = COMMON_DEFAULTS};
     option_result result = {0};
     llmperf_error error = {0};
@@ -96,7 +96,8 @@ static int run(int argc, char **argv)
     else if (!list)
         status = explain(&arguments, &result, &l, &explanation, &error);
     if (status == LLMPERF_OK)
-        status = write(&arguments.common, list ? NULL : &explanation, &error);
+        status = write(&arguments.common, explanation, &error);
+    llmperf_explanation_free(explanation);
     llmperf_loaded_free(&l);
     return common_report(status, &error);
 }

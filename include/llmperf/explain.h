@@ -49,9 +49,6 @@ typedef enum llmperf_origin {
 LLMPERF_API const char *llmperf_origin_name(llmperf_origin origin);
 
 #define LLMPERF_FORMULA_MAX 512
-#define LLMPERF_EXPLAIN_STEPS_MAX 24
-#define LLMPERF_EXPLAIN_TERMS_MAX 520
-#define LLMPERF_EXPLAIN_INPUTS_MAX 96
 
 /* A value with its formula. `formula` is "" where there is no closed form; `numbers` is the same
  * formula with values that read back exactly. */
@@ -74,7 +71,7 @@ typedef struct llmperf_explain_input {
     char source[LLMPERF_TEXT_MAX];
 } llmperf_explain_input;
 
-/* Large (some 700 kB); holds no pointers. */
+/* Made by llmperf_explain() alone; to be read. */
 typedef struct llmperf_explanation {
     char meaning[192];
     char rule[256]; /* in words, where there is no closed form; "" */
@@ -85,9 +82,9 @@ typedef struct llmperf_explanation {
     bool is_sum;     /* the value is the sum of the terms */
     llmperf_explain_line result;
     int step_count, term_count, input_count;
-    llmperf_explain_line steps[LLMPERF_EXPLAIN_STEPS_MAX]; /* on the way to the result */
-    llmperf_explain_line terms[LLMPERF_EXPLAIN_TERMS_MAX];
-    llmperf_explain_input inputs[LLMPERF_EXPLAIN_INPUTS_MAX];
+    llmperf_explain_line *steps; /* on the way to the result */
+    llmperf_explain_line *terms;
+    llmperf_explain_input *inputs;
     llmperf_notes notes;
 } llmperf_explanation;
 
@@ -102,11 +99,12 @@ typedef struct llmperf_explain_query {
 /*
  * Explains one value. Fields that need hardware fail with LLMPERF_E_USAGE when there is none.
  * Errors: LLMPERF_E_USAGE for an unknown name (with a suggestion and the known ones) or an
- * ambiguous one; LLMPERF_E_MEMORY.
+ * ambiguous one; LLMPERF_E_MEMORY. The caller frees the explanation.
  */
 LLMPERF_API llmperf_status llmperf_explain(const llmperf_explain_query *query,
-                                           llmperf_explanation *ret_explanation,
+                                           llmperf_explanation **ret_explanation,
                                            llmperf_error *error);
+LLMPERF_API void llmperf_explanation_free(llmperf_explanation *explanation);
 
 /* Whether a name means one thing; the faults are those of llmperf_explain(). */
 LLMPERF_API llmperf_status llmperf_explain_check(const char *name, llmperf_error *error);

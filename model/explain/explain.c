@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Explains the numbers of a prediction: what a name means, and whose function explains it. A number
- * is a row of a table (explain_model.c ... explain_batching.c) whose function says the formula and
- * what goes into it. The value is the prediction's own; the formula is evaluated apart, and
- * tests/unit/test_explain.c holds the two together for every row.
- */
+/* Explains the numbers of a prediction: what a name means, and who explains it. */
 #include "explain.h"
 #include "entry.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,35 +27,15 @@ const char *llmperf_origin_name(llmperf_origin origin)
     return (unsigned)origin < sizeof names / sizeof *names ? names[origin] : "?";
 }
 
-/* ---- the fields ------------------------------------------------------------------------------- */
-
-/* In the order in which they are listed. */
-static const field_group *const GROUPS[] = {&EXPLAIN_MODEL, &EXPLAIN_WORKLOAD, &EXPLAIN_MEMORY,
-                                            &EXPLAIN_TIME,  &EXPLAIN_CROSSING, &EXPLAIN_BATCHING};
-
-enum { FIELDS_MAX = 256 };
-
 int llmperf_explain_field_count(void)
 {
-    int count = 0;
-    for (size_t i = 0; i < sizeof GROUPS / sizeof *GROUPS; i++)
-        count += GROUPS[i]->count;
-    return count < FIELDS_MAX ? count : FIELDS_MAX;
-}
-
-/* 0 <= index < llmperf_explain_field_count() */
-static const field_row *row_at(int index)
-{
-    size_t group = 0;
-    while (index >= GROUPS[group]->count)
-        index -= GROUPS[group++]->count;
-    return &GROUPS[group]->row[index];
+    return NUMBER_COUNT;
 }
 
 llmperf_explain_field llmperf_explain_field_at(int index)
 {
-    const field_row *row = row_at(index < 0 || index >= llmperf_explain_field_count() ? 0 : index);
-    return (llmperf_explain_field){row->path, row->meaning, row->unit, row->needs_hw};
+    const field_row *row = &NUMBERS[index < 0 || index >= NUMBER_COUNT ? 0 : index];
+    return (llmperf_explain_field){row->path, row->meaning, row->unit, field_needs_hw(row)};
 }
 
 /* ---- finding what a name means -------------------------------------------------------------- */
@@ -133,6 +109,11 @@ static bool word_stands_for(const char *word, const char *whole, int loose)
     return false;
 }
 
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 /* The name's words occur in the path in this order, its last word at the path's end. */
 static bool name_stands_for(const char *name, const char *path, int loose)
 {
@@ -151,20 +132,19 @@ static bool name_stands_for(const char *name, const char *path, int loose)
 /* Fields that a name may mean, the tightest reading that finds any. */
 static int find_fields(const char *name, const field_row **ret_matches)
 {
-    int count = 0, all = llmperf_explain_field_count();
+    int count = 0;
     for (int loose = 0; loose < LOOSE_COUNT && count == 0; loose++)
-        for (int i = 0; i < all; i++) {
-            const field_row *row = row_at(i);
-            if (!row->explain)
+        for (int i = 0; i < NUMBER_COUNT; i++) {
+            const field_row *row = &NUMBERS[i];
+            if (strchr(row->path, '*'))
                 continue;
             if (strcmp(name, row->path) == 0) {
                 ret_matches[0] = row;
                 return 1;
             }
             /* the datasheet's, unless the calibrated one is asked, and likewise */
-            bool hidden =
-                (strstr(row->path, ".calibrated.") && !strstr(name, "calibrated")) ||
-                (explain_begins_with(row->path, "would_fit.") && !strstr(name, "would_fit"));
+            bool hidden = (strstr(row->path, ".calibrated.") && !strstr(name, "calibrated")) ||
+                          (begins_with(row->path, "would_fit.") && !strstr(name, "would_fit"));
             if (!hidden && count < MATCHES_MAX && name_stands_for(name, row->path, loose))
                 ret_matches[count++] = row;
         }
@@ -188,13 +168,13 @@ static llmperf_op_id parse_operator(const char *text, int *ret_which)
 static bool find_crossing(const char *name, target_of_name *target)
 {
     const char *rest = name;
-    if (!explain_begins_with(rest, "compute_bound_batch."))
+    if (!begins_with(rest, "compute_bound_batch."))
         return false;
     rest += strlen("compute_bound_batch.");
-    target->calibrated = explain_begins_with(rest, "calibrated.");
-    if (target->calibrated || explain_begins_with(rest, "datasheet."))
+    target->calibrated = begins_with(rest, "calibrated.");
+    if (target->calibrated || begins_with(rest, "datasheet."))
         rest = strchr(rest, '.') + 1;
-    if (explain_begins_with(rest, "per_op."))
+    if (begins_with(rest, "per_op."))
         rest += strlen("per_op.");
     target->op = parse_operator(rest, &target->which);
     target->is_crossing = target->op != LLMPERF_OP_COUNT;
@@ -210,54 +190,61 @@ static const char *last_word(const char *path)
     return dot ? dot + 1 : path;
 }
 
-/* The known name that is most like an unknown one, with or without its unit; "" when none is. */
+/* The known name that is most like an unknown one, with or without its unit; "" when none is or memory
+ * is out. */
 static void nearest_name(const char *name, char ret_near[NAME_MAX_SHOWN])
 {
-    const char *words[3 * FIELDS_MAX + LLMPERF_OP_COUNT + 1];
-    char bare[FIELDS_MAX][NAME_MAX_SHOWN]; /* without the unit */
-    int count = 0, all = llmperf_explain_field_count();
-    for (int i = 0; i < all; i++) {
-        const char *path = row_at(i)->path, *last = last_word(path);
+    enum { LEAST_BARE = 4 };
+    const size_t most = 3 * (size_t)NUMBER_COUNT + LLMPERF_OP_COUNT + 1;
+    const char **words = calloc(most, sizeof *words);
+    char(*bare)[NAME_MAX_SHOWN] = calloc((size_t)NUMBER_COUNT, sizeof *bare); /* without the unit */
+    int count = 0;
+    ret_near[0] = '\0';
+    for (int i = 0; words && bare && i < NUMBER_COUNT; i++) {
+        const char *path = NUMBERS[i].path, *last = last_word(path);
         words[count++] = path;
         if (last[0] == '*')
             continue;
         words[count++] = last;
         size_t length = without_unit(last);
         explain_print(bare[i], sizeof bare[i], "%.*s", (int)length, last);
-        if (length >= 4)
+        if (length >= LEAST_BARE)
             words[count++] = bare[i];
     }
-    for (int i = 0; i < LLMPERF_OP_COUNT; i++)
+    for (int i = 0; words && i < LLMPERF_OP_COUNT; i++)
         words[count++] = llmperf_op_name((llmperf_op_id)i);
-    words[count] = NULL;
-    const char *near = llmperf_nearest(name, words);
-    explain_print(ret_near, NAME_MAX_SHOWN, "%s", near ? near : "");
+    const char *near = words ? llmperf_nearest(name, words) : NULL;
+    if (near)
+        explain_print(ret_near, NAME_MAX_SHOWN, "%s", near);
+    free(words);
+    free(bare);
+}
+
+/* Length of a path's first word where more follow. */
+static int group_length(const char *path)
+{
+    const char *dot = strchr(path, '.');
+    return dot ? (int)(dot - path) : 0;
 }
 
 /* The known fields by group, a line each, and the operators. */
 static llmperf_status list_names(llmperf_error *error)
 {
-    char line[LLMPERF_TEXT_MAX * 3] = "", group[64] = "";
+    char line[LLMPERF_TEXT_MAX * 3] = "";
     size_t used = 0;
-    int all = llmperf_explain_field_count();
-    for (int i = 0; i <= all; i++) {
-        char own[64] = "";
-        const char *path = i < all ? row_at(i)->path : "";
-        const char *dot = strchr(path, '.');
-        explain_print(own, sizeof own, "%.*s", (int)(dot ? dot - path : 0), path);
-        if (used > 0 && (i == all || strcmp(own, group) != 0)) {
-            llmperf_fail(error, LLMPERF_E_USAGE, "  %s", line);
-            used = 0;
-        }
-        memcpy(group, own, sizeof group);
-        if (i < all && used + 64 < sizeof line)
+    for (int i = 0; i < NUMBER_COUNT; i++) {
+        const char *path = NUMBERS[i].path, *next = i + 1 < NUMBER_COUNT ? NUMBERS[i + 1].path : "";
+        int group = group_length(path);
+        if (used + NAME_MAX_SHOWN < sizeof line)
             used +=
                 (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "", path);
+        bool ends = i + 1 == NUMBER_COUNT || group != group_length(next) ||
+                    strncmp(path, next, (size_t)group) != 0;
+        if (ends)
+            llmperf_fail(error, LLMPERF_E_USAGE, "  %s", line);
+        used = ends ? 0 : used;
     }
-    used = 0;
-    for (int i = 0; i < LLMPERF_OP_COUNT && used + 32 < sizeof line; i++)
-        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "",
-                                 llmperf_op_name((llmperf_op_id)i));
+    explain_operators(line, sizeof line);
     return llmperf_fail(error, LLMPERF_E_USAGE, "  operators: %s", line);
 }
 
@@ -340,7 +327,7 @@ static llmperf_status explain_crossing(explainer *e, const target_of_name *targe
                   llmperf_op_name(target->op));
     x->result.unit = target->part == PART_N || target->part == PART_K ? LLMPERF_UNIT_COUNT
                                                                       : LLMPERF_UNIT_SEQUENCES;
-    if (target->calibrated && !explain_calibrated_or_none(e))
+    if (!explain_has_crossings(e, target->calibrated))
         return LLMPERF_OK;
     const llmperf_op_crossing *one = NULL;
     for (int i = 0; i < all->op_count; i++)
@@ -359,21 +346,6 @@ static llmperf_status explain_crossing(explainer *e, const target_of_name *targe
     return LLMPERF_OK;
 }
 
-static void explain_field(explainer *e, const field_row *row)
-{
-    static const char *const ends[] = {"", ".low", ".high", ".exact", "", ""};
-    llmperf_explanation *x = e->x;
-    explain_print(x->result.name, sizeof x->result.name, "%s%s", row->path, ends[e->part]);
-    explain_print(x->meaning, sizeof x->meaning, "%s%s", row->meaning,
-                  e->part == PART_EXACT         ? ", before it is rounded up"
-                  : row->kind == FIELD_CROSSING ? ""
-                  : e->part == PART_LOW         ? ", low end"
-                  : e->part == PART_HIGH        ? ", high end"
-                                                : "");
-    x->result.unit = row->unit;
-    row->explain(e);
-}
-
 llmperf_status llmperf_explain_check(const char *name, llmperf_error *error)
 {
     NEEDS(name, error);
@@ -381,46 +353,85 @@ llmperf_status llmperf_explain_check(const char *name, llmperf_error *error)
     return resolve(name, &target, error);
 }
 
+void llmperf_explanation_free(llmperf_explanation *explanation)
+{
+    if (!explanation)
+        return;
+    free(explanation->steps);
+    free(explanation->terms);
+    free(explanation->inputs);
+    free(explanation);
+}
+
+/* One device: what the model counts as such. */
+static void count_whole(explainer *e)
+{
+    const llmperf_model *model = e->c->model;
+    e->whole = *e->c;
+    e->whole.workload.tp = 1;
+    e->counts = (whole_counts){
+        .params = llmperf_model_params(model),
+        .weight_bytes = llmperf_model_weight_bytes(model, e->c),
+        .kv_bytes_per_token = llmperf_kv_bytes_per_token(model, e->c->kv_bytes_per),
+        .kv_bytes_per_token_long = llmperf_kv_bytes_per_token_long(model, e->c->kv_bytes_per),
+        .index_bytes_per_token = llmperf_index_bytes_per_token(model),
+        .state_bytes = llmperf_state_bytes_per_sequence(model),
+        .layers = (double)llmperf_model_layers(model),
+    };
+}
+
+static llmperf_status explain_target(explainer *e, const target_of_name *target,
+                                     llmperf_error *error)
+{
+    llmperf_status status = LLMPERF_OK;
+    if (target->is_crossing)
+        status = explain_crossing(e, target, error);
+    else if (target->op != LLMPERF_OP_COUNT)
+        status = explain_operator(e, target->op, target->which, error);
+    else if (target->field)
+        explain_field(e, target->field);
+    if (e->out_of_memory && status == LLMPERF_OK)
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    return status;
+}
+
 llmperf_status llmperf_explain(const llmperf_explain_query *query,
-                               llmperf_explanation *ret_explanation, llmperf_error *error)
+                               llmperf_explanation **ret_explanation, llmperf_error *error)
 {
     NEEDS(query && query->name && query->c && query->asked && ret_explanation, error);
     target_of_name target = {.op = LLMPERF_OP_COUNT};
     llmperf_status status = resolve(query->name, &target, error);
     if (status != LLMPERF_OK)
         return status;
-    bool needs_hw = target.is_crossing || (target.field && target.field->needs_hw);
+    bool needs_hw = target.is_crossing || (target.field && field_needs_hw(target.field));
     if (needs_hw && !query->prediction)
         return llmperf_fail(error, LLMPERF_E_USAGE, "'%s' needs HARDWARE behind the model",
                             query->name);
     llmperf_explanation *x = calloc(1, sizeof *x);
     explainer *e = calloc(1, sizeof *e);
-    if (!x || !e) {
-        free(x);
-        free(e);
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    }
-    e->c = query->c;
-    e->p = query->prediction;
-    e->asked = query->asked;
-    e->x = x;
-    e->part = target.part;
-    bool decode = target.field || target.is_crossing || !query->prefill;
-    e->scope = (symbol_scope){.c = e->c, .layer = &e->c->model->layers[0], .decode = decode};
-    x->exists = true;
-    x->result.evaluated = NAN;
-    if (target.is_crossing) {
-        status = explain_crossing(e, &target, error);
-    } else if (target.op != LLMPERF_OP_COUNT) {
-        status = explain_operator(e, target.op, target.which, error);
-    } else if (target.field) {
-        explain_field(e, target.field);
-    }
-    if (e->out_of_memory && status == LLMPERF_OK)
+    if (x && e) {
+        bool decode = target.field || target.is_crossing || !query->prefill;
+        e->c = query->c;
+        e->p = query->prediction;
+        e->x = x;
+        e->part = target.part;
+        count_whole(e);
+        e->scope = (symbol_scope){.c = e->c,
+                                  .layer = &e->c->model->layers[0],
+                                  .decode = decode,
+                                  .asked = query->asked,
+                                  .prediction = e->p,
+                                  .counts = &e->counts};
+        x->exists = true;
+        x->result.evaluated = NAN;
+        status = explain_target(e, &target, error);
+    } else {
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    if (status == LLMPERF_OK)
-        *ret_explanation = *x;
-    free(x);
+    }
     free(e);
+    if (status == LLMPERF_OK)
+        *ret_explanation = x;
+    else
+        llmperf_explanation_free(x);
     return status;
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "llmperf/base.h"
+
 enum { NUMBER, SYMBOL, SUM, PRODUCT, POWER, CALL };
 enum { DEPTH_MAX = 48, NONE = -1 };
 
@@ -33,22 +35,35 @@ static int wrong(formula *f, const char *what, const char *which)
     return NONE;
 }
 
-static int new_node(formula *f, int kind)
+static int new_node(formula *f, int kind, int first)
 {
     if (f->count == FORMULA_NODES_MAX)
         return wrong(f, "formula too long", NULL);
-    formula_node *n = &f->node[f->count];
-    memset(n, 0, sizeof *n);
-    n->kind = (uint8_t)kind;
-    n->first = n->next = NONE;
+    f->node[f->count] =
+        (formula_node){.kind = (uint8_t)kind, .first = (int16_t)first, .next = NONE};
     return f->count++;
 }
 
 static int new_number(formula *f, double value)
 {
-    int at = new_node(f, NUMBER);
+    int at = new_node(f, NUMBER, NONE);
     if (at != NONE)
-        f->node[at].number = value;
+        f->node[at].is.number = value;
+    return at;
+}
+
+static int new_symbol(formula *f, const char *name)
+{
+    int known = 0, at = new_node(f, SYMBOL, NONE);
+    if (at == NONE)
+        return NONE;
+    while (known < f->name_count && strcmp(f->name[known], name) != 0)
+        known++;
+    if (known == FORMULA_NAMES_MAX)
+        return wrong(f, "too many symbols", NULL);
+    if (known == f->name_count)
+        snprintf(f->name[f->name_count++], FORMULA_NAME_MAX, "%s", name);
+    f->node[at].is.name = known;
     return at;
 }
 
@@ -62,12 +77,16 @@ static void append(formula *f, list *l, int at)
     l->last = at;
 }
 
-static void prepend(formula *f, list *l, int at)
+static bool prepend_number(formula *f, list *l, double number, bool turned)
 {
+    int at = new_number(f, number);
+    if (at == NONE)
+        return false;
+    f->node[at].turned = turned;
     f->node[at].next = (int16_t)l->first;
     l->first = at;
-    if (l->last == NONE)
-        l->last = at;
+    l->last = l->last == NONE ? at : l->last;
+    return true;
 }
 
 /* Adds a child to a sum or product of that kind; a child of the same kind brings its own. */
@@ -85,11 +104,15 @@ static void add_child(formula *f, list *l, int kind, int child, bool turned)
     }
 }
 
-/* ---- tidying --------------------------------------------------------------------------------- */
+/* The node of a sum or product; a single child stands for itself. */
+static int new_parent(formula *f, int kind, list children)
+{
+    if (children.first == children.last && !f->node[children.first].turned)
+        return children.first;
+    return new_node(f, kind, children.first);
+}
 
-static bool print_node(const formula *f, int at, int level, formula_style style,
-                       formula_lookup lookup, void *context, char *buffer, size_t size,
-                       size_t *used);
+/* ---- tidying --------------------------------------------------------------------------------- */
 
 /* The factors of a product without its numbers; ret_number is what they multiply to. */
 static list without_numbers(formula *f, int first, double *ret_number)
@@ -101,10 +124,8 @@ static list without_numbers(formula *f, int first, double *ret_number)
         next = n->next;
         if (n->kind != NUMBER)
             append(f, &rest, at);
-        else if (n->turned)
-            number /= n->number;
         else
-            number *= n->number;
+            number = n->turned ? number / n->is.number : number * n->is.number;
     }
     *ret_number = number;
     return rest;
@@ -126,174 +147,132 @@ static int make_product(formula *f, double number, list factors)
     if (number == 0 || factors.first == NONE)
         return new_number(f, number);
     double divisor = divisor_of(number);
-    if (divisor != 1) {
-        int at = new_number(f, divisor);
-        if (at == NONE)
-            return NONE;
-        f->node[at].turned = true;
-        prepend(f, &factors, at);
+    if (divisor != 1 && !prepend_number(f, &factors, divisor, true))
+        return NONE;
+    if (number * divisor != 1 && !prepend_number(f, &factors, number * divisor, false))
+        return NONE;
+    return new_parent(f, PRODUCT, factors);
+}
+
+static bool is_same(const formula *f, int a, int b)
+{
+    const formula_node *x = &f->node[a], *y = &f->node[b];
+    bool leaf = x->kind == NUMBER || x->kind == SYMBOL;
+    if (x->kind != y->kind || x->call != y->call || x->turned != y->turned ||
+        (x->kind == NUMBER && x->is.number != y->is.number) ||
+        (x->kind == SYMBOL && x->is.name != y->is.name))
+        return false;
+    for (a = x->first, b = y->first; !leaf && a != NONE && b != NONE && is_same(f, a, b);) {
+        a = f->node[a].next;
+        b = f->node[b].next;
     }
-    if (number * divisor != 1) {
-        int at = new_number(f, number * divisor);
-        if (at == NONE)
-            return NONE;
-        prepend(f, &factors, at);
+    return leaf || (a == NONE && b == NONE);
+}
+
+/* `at` raised to as often as it stands among the factors behind it, which are taken out. */
+static int join_power(formula *f, int at, int *ret_next)
+{
+    int times = 1;
+    list rest = EMPTY;
+    for (int k = *ret_next, after; k != NONE; k = after) {
+        after = f->node[k].next;
+        if (is_same(f, k, at))
+            times++;
+        else
+            append(f, &rest, k);
     }
-    if (factors.first == factors.last && !f->node[factors.first].turned)
-        return factors.first;
-    int at = new_node(f, PRODUCT);
-    if (at != NONE)
-        f->node[at].first = (int16_t)factors.first;
-    return at;
+    *ret_next = rest.first;
+    if (times == 1)
+        return at;
+    int power = new_node(f, POWER, at), exponent = new_number(f, times);
+    if (power == NONE || exponent == NONE)
+        return NONE;
+    f->node[power].turned = f->node[at].turned;
+    f->node[at].turned = false;
+    f->node[at].next = (int16_t)exponent;
+    return power;
 }
 
 /* s s is s^2; symbols alone. */
-static bool join_powers(formula *f, list *factors)
-{
-    list result = EMPTY;
-    for (int at = factors->first, next; at != NONE; at = next) {
-        int times = 1;
-        next = f->node[at].next;
-        if (f->node[at].kind == SYMBOL) { /* take its equals out of the rest */
-            list rest = EMPTY;
-            for (int k = next, after; k != NONE; k = after) {
-                after = f->node[k].next;
-                if (f->node[k].kind == SYMBOL && f->node[k].turned == f->node[at].turned &&
-                    strcmp(f->node[k].name, f->node[at].name) == 0)
-                    times++;
-                else
-                    append(f, &rest, k);
-            }
-            next = rest.first;
-        }
-        if (times > 1) {
-            int power = new_node(f, POWER), exponent = new_number(f, times);
-            if (power == NONE || exponent == NONE)
-                return false;
-            f->node[power].turned = f->node[at].turned;
-            f->node[power].first = (int16_t)at;
-            f->node[at].turned = false;
-            f->node[at].next = (int16_t)exponent;
-            at = power;
-        }
-        append(f, &result, at);
-    }
-    *factors = result;
-    return true;
-}
-
 static int tidy_product(formula *f, list factors)
 {
     double number;
-    list rest = without_numbers(f, factors.first, &number);
-    return join_powers(f, &rest) ? make_product(f, number, rest) : NONE;
-}
-
-static bool put(const char *text, char *buffer, size_t size, size_t *used)
-{
-    size_t length = strlen(text);
-    if (*used + length >= size)
-        return false;
-    memcpy(buffer + *used, text, length + 1);
-    *used += length;
-    return true;
-}
-
-/* A term as coefficient and the text of the rest, by which equal terms are found. */
-static double coefficient_of(const formula *f, int at, char *rest, size_t size)
-{
-    const formula_node *n = &f->node[at];
-    double number = 1;
-    size_t used = 0;
-    bool ok = true;
-    rest[0] = '\0';
-    if (n->kind == NUMBER) {
-        number = n->number;
-    } else if (n->kind != PRODUCT) {
-        ok = put("*", rest, size, &used) &&
-             print_node(f, at, PRODUCT, FORMULA_PROGRAM, NULL, NULL, rest, size, &used);
-    } else {
-        for (int c = n->first; c != NONE && ok; c = f->node[c].next) {
-            const formula_node *child = &f->node[c];
-            if (child->kind == NUMBER)
-                number = child->turned ? number / child->number : number * child->number;
-            else
-                ok = put(child->turned ? "/" : "*", rest, size, &used) &&
-                     print_node(f, c, PRODUCT, FORMULA_PROGRAM, NULL, NULL, rest, size, &used);
-        }
+    list result = EMPTY;
+    for (int at = without_numbers(f, factors.first, &number).first, next; at != NONE; at = next) {
+        next = f->node[at].next;
+        if (f->node[at].kind == SYMBOL)
+            at = join_power(f, at, &next);
+        if (at == NONE)
+            return NONE;
+        append(f, &result, at);
     }
-    if (!ok) /* too long to compare: equal to no other */
-        snprintf(rest, size, "#%d", at);
-    return n->turned ? -number : number;
+    return make_product(f, number, result);
 }
 
-/* The same term with another coefficient (its sign goes to `turned`). */
-static int with_coefficient(formula *f, int at, double coefficient)
+/* A term as the product of its factors but for numbers; these go, with the sign, to is.number. */
+static int split_term(formula *f, int at)
 {
-    double old;
-    list rest = EMPTY;
-    if (f->node[at].kind == PRODUCT)
-        rest = without_numbers(f, f->node[at].first, &old);
-    else if (f->node[at].kind != NUMBER) {
-        f->node[at].turned = false;
-        append(f, &rest, at);
+    formula_node *n = &f->node[at];
+    double number = n->kind == NUMBER ? n->is.number : 1, sign = n->turned ? -1 : 1;
+    int first = n->kind == PRODUCT ? without_numbers(f, n->first, &number).first : NONE;
+    n->turned = false;
+    if (n->kind != PRODUCT && n->kind != NUMBER) {
+        n->next = NONE;
+        first = at;
+        at = new_node(f, PRODUCT, at);
+        if (at == NONE)
+            return NONE;
     }
-    int made = make_product(f, fabs(coefficient), rest);
+    f->node[at].kind = PRODUCT;
+    f->node[at].first = (int16_t)first;
+    f->node[at].is.number = sign * number;
+    return at;
+}
+
+static int join_term(formula *f, int at)
+{
+    double number = f->node[at].is.number;
+    list factors = {f->node[at].first, f->node[at].first};
+    while (factors.last != NONE && f->node[factors.last].next != NONE)
+        factors.last = f->node[factors.last].next;
+    int made = make_product(f, fabs(number), factors);
     if (made != NONE)
-        f->node[made].turned = coefficient < 0;
+        f->node[made].turned = number < 0;
     return made;
 }
 
+/* Equal terms are added up, at the first of them. */
 static int tidy_sum(formula *f, list terms)
 {
-    char one[FORMULA_TEXT_MAX], other[FORMULA_TEXT_MAX];
-    list kept = EMPTY;
+    list kept = EMPTY, result = EMPTY;
     for (int at = terms.first, next; at != NONE; at = next) {
         next = f->node[at].next;
-        double coefficient = coefficient_of(f, at, one, sizeof one);
-        bool merged = false;
-        list seen = EMPTY;
-        for (int k = kept.first, after; k != NONE; k = after) {
-            after = f->node[k].next;
-            double known = coefficient_of(f, k, other, sizeof other);
-            if (!merged && strcmp(one, other) == 0) {
-                merged = true;
-                k = with_coefficient(f, k, known + coefficient);
-                if (k == NONE)
-                    return NONE;
-            }
-            append(f, &seen, k);
-        }
-        kept = seen;
-        if (!merged)
+        if ((at = split_term(f, at)) == NONE)
+            return NONE;
+        int like = kept.first;
+        while (like != NONE && !is_same(f, like, at))
+            like = f->node[like].next;
+        if (like == NONE)
             append(f, &kept, at);
+        else
+            f->node[like].is.number += f->node[at].is.number;
     }
-    list result = EMPTY;
     for (int at = kept.first, next; at != NONE; at = next) {
         next = f->node[at].next;
-        if (f->node[at].kind != NUMBER || f->node[at].number != 0)
-            append(f, &result, at);
+        if (f->node[at].is.number == 0)
+            continue;
+        if ((at = join_term(f, at)) == NONE)
+            return NONE;
+        append(f, &result, at);
     }
-    if (result.first == NONE)
-        return new_number(f, 0);
-    if (result.first == result.last && !f->node[result.first].turned)
-        return result.first;
-    int at = new_node(f, SUM);
-    if (at != NONE)
-        f->node[at].first = (int16_t)result.first;
-    return at;
+    return result.first == NONE ? new_number(f, 0) : new_parent(f, SUM, result);
 }
 
 static int make(formula *f, int kind, list children)
 {
-    if (f->tidy)
-        return kind == SUM ? tidy_sum(f, children) : tidy_product(f, children);
-    if (children.first == children.last && !f->node[children.first].turned)
-        return children.first;
-    int at = new_node(f, kind);
-    if (at != NONE)
-        f->node[at].first = (int16_t)children.first;
-    return at;
+    if (!f->tidy)
+        return new_parent(f, kind, children);
+    return kind == SUM ? tidy_sum(f, children) : tidy_product(f, children);
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -301,16 +280,23 @@ static int make(formula *f, int kind, list children)
 typedef struct parser {
     formula *f;
     const char *at;
-    const formula_macro *macros;
+    const formula_macros *macros;
     int depth;
 } parser;
 
 static int parse_sum(parser *p);
 
-static void skip(parser *p)
+/* The next character; '|' ends a text, as its end does. */
+static char peek(parser *p)
 {
     while (*p->at == ' ')
         p->at++;
+    return *p->at == '|' ? '\0' : *p->at;
+}
+
+static bool is_digit(char c)
+{
+    return isdigit((unsigned char)c);
 }
 
 static bool begins_name(char c)
@@ -321,15 +307,14 @@ static bool begins_name(char c)
 static int parse_number(parser *p)
 {
     char text[32];
-    size_t length = strspn(p->at, "0123456789.");
-    const char *end = p->at + length;
+    double value;
+    const char *end = p->at + strspn(p->at, "0123456789.");
     if (*end == 'e') { /* an exponent, not the symbol e */
         const char *digits = end + 1 + (end[1] == '+' || end[1] == '-');
-        if (isdigit((unsigned char)*digits))
+        if (is_digit(*digits))
             end = digits + strspn(digits, "0123456789");
     }
-    length = (size_t)(end - p->at);
-    double value;
+    size_t length = (size_t)(end - p->at);
     if (length >= sizeof text)
         return wrong(p->f, "number too long", NULL);
     memcpy(text, p->at, length);
@@ -352,35 +337,30 @@ static int parse_call(parser *p, int call)
         p->f->node[argument].turned = false;
         append(p->f, &arguments, argument);
         count++;
-        skip(p);
-    } while (*p->at == ',' && p->at++);
+    } while (peek(p) == ',' && p->at++);
     if (*p->at != ')')
         return wrong(p->f, "')' is missing after the arguments of", CALLS[call].name);
     p->at++;
     if (count < CALLS[call].least || count > CALLS[call].most)
         return wrong(p->f, "wrong number of arguments of", CALLS[call].name);
-    int at = new_node(p->f, CALL);
-    if (at == NONE)
-        return NONE;
-    p->f->node[at].call = (uint8_t)call;
-    p->f->node[at].first = (int16_t)arguments.first;
+    int at = new_node(p->f, CALL, arguments.first);
+    if (at != NONE)
+        p->f->node[at].call = (uint8_t)call;
     return at;
 }
 
 static int parse_macro(parser *p, const char *name)
 {
-    for (const formula_macro *m = p->macros; m && m->name; m++)
-        if (strcmp(m->name, name) == 0) {
-            const char *outer = p->at;
-            p->at = m->text;
-            int at = parse_sum(p);
-            skip(p);
-            if (at != NONE && *p->at)
-                at = wrong(p->f, "cannot read the macro", name);
-            p->at = outer;
-            return at;
-        }
-    return wrong(p->f, "unknown macro", name);
+    const char *outer = p->at;
+    const char *text = p->macros ? p->macros->find(name, p->macros->context) : NULL;
+    if (!text)
+        return wrong(p->f, "unknown macro", name);
+    p->at = text;
+    int at = parse_sum(p);
+    if (at != NONE && peek(p))
+        at = wrong(p->f, "cannot read the macro", name);
+    p->at = outer;
+    return at;
 }
 
 static int parse_name(parser *p)
@@ -397,31 +377,26 @@ static int parse_name(parser *p)
     p->at = end;
     if (name[0] == '$')
         return parse_macro(p, name);
-    if (*end == '(') {
-        for (int i = 0; i < CALL_COUNT; i++)
-            if (strcmp(name, CALLS[i].name) == 0)
-                return parse_call(p, i);
-        return wrong(p->f, "unknown function", name);
-    }
-    int at = new_node(p->f, SYMBOL);
-    if (at != NONE)
-        snprintf(p->f->node[at].name, FORMULA_NAME_MAX, "%s", name);
-    return at;
+    if (*end != '(')
+        return new_symbol(p->f, name);
+    for (int i = 0; i < CALL_COUNT; i++)
+        if (strcmp(name, CALLS[i].name) == 0)
+            return parse_call(p, i);
+    return wrong(p->f, "unknown function", name);
 }
 
 static int parse_base(parser *p)
 {
-    skip(p);
-    if (isdigit((unsigned char)*p->at) || *p->at == '.')
+    char c = peek(p);
+    if (is_digit(c) || c == '.')
         return parse_number(p);
-    if (begins_name(*p->at))
+    if (begins_name(c))
         return parse_name(p);
-    if (*p->at != '(')
-        return wrong(p->f, *p->at ? "cannot read" : "ends too early", *p->at ? p->at : NULL);
+    if (c != '(')
+        return wrong(p->f, c ? "cannot read" : "ends too early", c ? p->at : NULL);
     p->at++;
     int at = parse_sum(p);
-    skip(p);
-    if (at != NONE && *p->at != ')')
+    if (at != NONE && peek(p) != ')')
         return wrong(p->f, "')' is missing", NULL);
     p->at++;
     return at;
@@ -429,20 +404,18 @@ static int parse_base(parser *p)
 
 static int parse_factor(parser *p)
 {
+    formula_node *node = p->f->node;
     int base = parse_base(p);
-    skip(p);
-    if (base == NONE || *p->at != '^')
+    if (base == NONE || peek(p) != '^')
         return base;
     p->at++;
     int exponent = parse_base(p);
-    int at = exponent == NONE ? NONE : new_node(p->f, POWER);
-    if (at == NONE)
+    if (exponent == NONE)
         return NONE;
-    p->f->node[base].turned = p->f->node[exponent].turned = false;
-    p->f->node[base].next = (int16_t)exponent;
-    p->f->node[exponent].next = NONE;
-    p->f->node[at].first = (int16_t)base;
-    return at;
+    node[base].turned = node[exponent].turned = false;
+    node[base].next = (int16_t)exponent;
+    node[exponent].next = NONE;
+    return new_node(p->f, POWER, base);
 }
 
 static int parse_product(parser *p)
@@ -454,12 +427,11 @@ static int parse_product(parser *p)
         if (factor == NONE)
             return NONE;
         add_child(p->f, &factors, PRODUCT, factor, divides);
-        skip(p);
-        divides = *p->at == '/';
-        bool goes_on = divides || *p->at == '*';
-        if (goes_on)
+        char c = peek(p);
+        divides = c == '/';
+        if (divides || c == '*')
             p->at++;
-        else if (!isdigit((unsigned char)*p->at) && !begins_name(*p->at) && *p->at != '(')
+        else if (!is_digit(c) && !begins_name(c) && c != '(')
             return make(p->f, PRODUCT, factors);
     }
 }
@@ -469,35 +441,31 @@ static int parse_sum(parser *p)
     list terms = EMPTY;
     if (++p->depth > DEPTH_MAX)
         return wrong(p->f, "nested too deeply", NULL);
-    skip(p);
-    bool minus = *p->at == '-';
-    if (minus)
-        p->at++;
+    bool minus = peek(p) == '-';
+    p->at += minus;
     for (;;) {
         int term = parse_product(p);
         if (term == NONE)
             return NONE;
         add_child(p->f, &terms, SUM, term, minus);
-        skip(p);
-        if (*p->at != '+' && *p->at != '-')
+        minus = peek(p) == '-';
+        if (!minus && *p->at != '+')
             break;
-        minus = *p->at == '-';
         p->at++;
     }
     p->depth--;
     return make(p->f, SUM, terms);
 }
 
-bool formula_parse(const char *text, const formula_macro *macros, formula *ret_formula)
+bool formula_parse(const char *text, const formula_macros *macros, formula *ret_formula)
 {
     formula *f = ret_formula;
     parser p = {.f = f, .at = text, .macros = macros};
-    f->count = 0;
+    f->count = f->name_count = 0;
     f->wrong[0] = '\0';
     f->tidy = macros != NULL;
     f->root = parse_sum(&p);
-    skip(&p);
-    if (f->root != NONE && *p.at)
+    if (f->root != NONE && peek(&p))
         f->root = wrong(f, "cannot read", p.at);
     if (f->root == NONE)
         return false;
@@ -507,44 +475,40 @@ bool formula_parse(const char *text, const formula_macro *macros, formula *ret_f
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
+static double apply(const formula_node *n, double value, double x, bool turned)
+{
+    switch (n->kind) {
+    case SUM:
+        return value + (turned ? -x : x);
+    case PRODUCT:
+        return turned ? value / x : value * x;
+    case POWER:
+        return pow(value, x);
+    default:
+        return n->call == CALL_MIN ? fmin(value, x) : fmax(value, x);
+    }
+}
+
 static bool evaluate(formula *f, int at, formula_lookup lookup, void *context, double *ret_value)
 {
     const formula_node *n = &f->node[at];
-    if (n->kind == NUMBER) {
-        *ret_value = n->number;
-        return true;
-    }
-    if (n->kind == SYMBOL) {
-        if (lookup && lookup(n->name, ret_value, context))
-            return true;
-        wrong(f, "no value for", n->name);
+    double value = n->kind == SUM ? 0 : n->kind == NUMBER ? n->is.number : 1;
+    if (n->kind == SYMBOL && !(lookup && lookup(f->name[n->is.name], &value, context))) {
+        wrong(f, "no value for", f->name[n->is.name]);
         return false;
     }
-    double value = n->kind == SUM ? 0 : 1;
-    bool first = true;
     for (int c = n->first; c != NONE; c = f->node[c].next) {
         double x;
         if (!evaluate(f, c, lookup, context, &x))
             return false;
-        bool turned = f->node[c].turned;
-        if (n->kind == SUM)
-            value += turned ? -x : x;
-        else if (n->kind == PRODUCT)
-            value = turned ? value / x : value * x;
-        else if (first)
-            value = x;
-        else if (n->kind == POWER)
-            value = pow(value, x);
-        else
-            value = n->call == CALL_MIN ? fmin(value, x) : fmax(value, x);
-        first = false;
+        bool begins = c == n->first && (n->kind == POWER || n->kind == CALL);
+        value = begins ? x : apply(n, value, x, f->node[c].turned);
     }
-    if (n->kind == CALL) {
+    if (n->kind == CALL)
         value = n->call == CALL_CEIL    ? ceil(value)
                 : n->call == CALL_FLOOR ? floor(value)
                 : n->call == CALL_SQRT  ? sqrt(value)
                                         : value;
-    }
     *ret_value = value;
     return true;
 }
@@ -557,140 +521,146 @@ bool formula_evaluate(formula *f, formula_lookup lookup, void *context, double *
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* Six significant digits, whole numbers below 10^12 in full. */
-static void number_text(double value, bool exact, char *buffer)
+typedef struct printer {
+    const formula *f;
+    formula_style style;
+    formula_lookup lookup;
+    void *context;
+    char *buffer;
+    size_t size, used;
+    bool cut; /* nothing more fits */
+} printer;
+
+static void put(printer *p, const char *text)
 {
-    if (exact || (value == floor(value) && fabs(value) < 1e12)) {
-        llmperf_format_double(value, buffer);
+    size_t length = strlen(text);
+    p->cut |= p->used + length >= p->size;
+    if (p->cut)
         return;
-    }
-    char raw[LLMPERF_DOUBLE_TEXT_MAX];
-    snprintf(raw, sizeof raw, "%.6g", value);
-    size_t used = 0;
-    for (const char *c = raw; *c; c++)
-        if (*c != '+') /* 3.35e12 */
-            buffer[used++] = *c == ',' ? '.' : *c;
-    buffer[used] = '\0';
+    memcpy(p->buffer + p->used, text, length + 1);
+    p->used += length;
 }
 
-static bool put_number(double value, bool exact, char *buffer, size_t size, size_t *used)
+/* Exact, or six significant digits and whole numbers below 10^12 in full; "3.35e12". */
+static void put_number(printer *p, double value, bool exact)
 {
-    char text[LLMPERF_DOUBLE_TEXT_MAX + 2], digits[LLMPERF_DOUBLE_TEXT_MAX];
-    number_text(value, exact, digits);
-    snprintf(text, sizeof text, value < 0 ? "(%s)" : "%s", digits);
-    return put(text, buffer, size, used);
+    char digits[LLMPERF_DOUBLE_TEXT_MAX], *end = digits;
+    if (exact || (value == floor(value) && fabs(value) < 1e12)) {
+        llmperf_format_double(value, digits);
+    } else {
+        snprintf(digits, sizeof digits, "%.6g", value);
+        for (const char *c = digits; *c; c++)
+            if (*c != '+')
+                *end++ = *c == ',' ? '.' : *c;
+        *end = '\0';
+    }
+    put(p, value < 0 ? "(" : "");
+    put(p, digits);
+    put(p, value < 0 ? ")" : "");
 }
 
-static bool put_product(const formula *f, const formula_node *n, formula_style style,
-                        formula_lookup lookup, void *context, char *buffer, size_t size,
-                        size_t *used)
+static void print_node(printer *p, int at, int level);
+
+/* The factors above the line, or those below it. */
+static int put_factors(printer *p, int first, bool below)
 {
-    const char *times = style == FORMULA_PEOPLE ? " " : " * ";
-    int above = 0, below = 0;
-    bool ok = true;
-    for (int c = n->first; c != NONE; c = f->node[c].next)
-        f->node[c].turned ? below++ : above++;
-    if (above == 0)
-        ok = put("1", buffer, size, used);
-    for (int under = 0; under < 2 && ok; under++) {
-        bool begun = false;
-        if (under && below > 0)
-            ok = put(below > 1 ? " / (" : " / ", buffer, size, used);
-        for (int c = n->first; c != NONE && ok; c = f->node[c].next) {
-            if (f->node[c].turned != (under == 1))
-                continue;
-            ok = (!begun || put(times, buffer, size, used)) &&
-                 print_node(f, c, PRODUCT, style, lookup, context, buffer, size, used);
-            begun = true;
-        }
-        if (under && below > 1)
-            ok = ok && put(")", buffer, size, used);
+    int count = 0;
+    for (int c = first; c != NONE; c = p->f->node[c].next) {
+        if (p->f->node[c].turned != below)
+            continue;
+        put(p, count++ == 0 ? "" : p->style == FORMULA_PEOPLE ? " " : " * ");
+        print_node(p, c, PRODUCT);
     }
-    return ok;
+    return count;
+}
+
+static void put_product(printer *p, const formula_node *n)
+{
+    int below = 0;
+    for (int c = n->first; c != NONE; c = p->f->node[c].next)
+        below += p->f->node[c].turned;
+    if (put_factors(p, n->first, false) == 0)
+        put(p, "1");
+    if (below > 0) {
+        put(p, below > 1 ? " / (" : " / ");
+        put_factors(p, n->first, true);
+        put(p, below > 1 ? ")" : "");
+    }
+}
+
+/* The children of a sum, a power or a call. */
+static void put_children(printer *p, const formula_node *n)
+{
+    const char *between = n->kind == SUM ? " + " : n->kind == POWER ? "^" : ", ";
+    for (int c = n->first; c != NONE; c = p->f->node[c].next) {
+        bool minus = n->kind == SUM && p->f->node[c].turned, begins = c == n->first;
+        put(p, begins ? minus ? "-" : "" : minus ? " - " : between);
+        print_node(p, c, n->kind == CALL ? NUMBER : n->kind);
+    }
 }
 
 /* `level`: the kind of node around this one, which decides on parentheses. */
-static bool print_node(const formula *f, int at, int level, formula_style style,
-                       formula_lookup lookup, void *context, char *buffer, size_t size,
-                       size_t *used)
+static void print_node(printer *p, int at, int level)
 {
-    const formula_node *n = &f->node[at];
-    bool numbers = style == FORMULA_NUMBERS || style == FORMULA_EXACT;
+    const formula_node *n = &p->f->node[at];
     bool atom = n->kind == NUMBER || n->kind == SYMBOL || n->kind == CALL;
     bool parentheses = !atom && ((level == PRODUCT && n->kind == SUM) || level == POWER);
+    bool numbers = p->style == FORMULA_NUMBERS || p->style == FORMULA_EXACT;
     double value;
-    bool ok = true;
-    if (parentheses)
-        ok = put("(", buffer, size, used);
-    switch (n->kind) {
-    case NUMBER:
-        ok = ok && put_number(n->number, style != FORMULA_NUMBERS, buffer, size, used);
-        break;
-    case SYMBOL:
-        if (numbers && lookup && lookup(n->name, &value, context))
-            ok = ok && put_number(value, style == FORMULA_EXACT, buffer, size, used);
+    if (n->kind == NUMBER) {
+        put_number(p, n->is.number, p->style != FORMULA_NUMBERS);
+        return;
+    }
+    if (n->kind == SYMBOL) {
+        const char *name = p->f->name[n->is.name];
+        if (numbers && p->lookup && p->lookup(name, &value, p->context))
+            put_number(p, value, p->style == FORMULA_EXACT);
         else
-            ok = ok && put(n->name, buffer, size, used);
-        break;
-    case PRODUCT:
-        ok = ok && put_product(f, n, style, lookup, context, buffer, size, used);
-        break;
-    default: {
-        const char *between = n->kind == SUM ? " + " : n->kind == POWER ? "^" : ", ";
-        if (n->kind == CALL)
-            ok = ok && put(CALLS[n->call].name, buffer, size, used) && put("(", buffer, size, used);
-        for (int c = n->first; c != NONE && ok; c = f->node[c].next) {
-            bool minus = n->kind == SUM && f->node[c].turned;
-            if (c != n->first)
-                ok = put(minus ? " - " : between, buffer, size, used);
-            else if (minus)
-                ok = put("-", buffer, size, used);
-            ok = ok && print_node(f, c, n->kind == CALL ? NUMBER : n->kind, style, lookup, context,
-                                  buffer, size, used);
-        }
-        if (n->kind == CALL)
-            ok = ok && put(")", buffer, size, used);
+            put(p, name);
+        return;
     }
-    }
-    if (parentheses)
-        ok = ok && put(")", buffer, size, used);
-    return ok;
+    if (n->kind == CALL)
+        put(p, CALLS[n->call].name);
+    put(p, parentheses || n->kind == CALL ? "(" : "");
+    if (n->kind == PRODUCT)
+        put_product(p, n);
+    else
+        put_children(p, n);
+    put(p, parentheses || n->kind == CALL ? ")" : "");
 }
 
 bool formula_print(const formula *f, formula_style style, formula_lookup lookup, void *context,
                    char *buffer, size_t size)
 {
-    size_t used = 0;
+    printer p = {f, style, lookup, context, buffer, size, 0, false};
     buffer[0] = '\0';
-    return print_node(f, f->root, NUMBER, style, lookup, context, buffer, size, &used);
+    print_node(&p, f->root, NUMBER);
+    return !p.cut;
 }
 
-enum { SYMBOLS_MAX = 64 };
+const char *formula_program(const char *text, char *buffer, size_t size)
+{
+    formula f;
+    bool is_formula = text[0] && formula_parse(text, NULL, &f) &&
+                      formula_print(&f, FORMULA_PROGRAM, NULL, NULL, buffer, size);
+    return is_formula ? buffer : NULL;
+}
 
-typedef struct symbol_walk {
-    const char *seen[SYMBOLS_MAX];
-    int count;
-    void (*visit)(const char *name, void *context);
-    void *context;
-} symbol_walk;
-
-static void walk(const formula *f, int at, symbol_walk *w)
+static void walk(const formula *f, int at, bool *seen,
+                 void (*visit)(const char *name, void *context), void *context)
 {
     const formula_node *n = &f->node[at];
-    bool known = n->kind != SYMBOL;
-    for (int i = 0; i < w->count && !known; i++)
-        known = strcmp(w->seen[i], n->name) == 0;
-    if (!known && w->count < SYMBOLS_MAX) {
-        w->seen[w->count++] = n->name;
-        w->visit(n->name, w->context);
+    if (n->kind == SYMBOL && !seen[n->is.name]) {
+        seen[n->is.name] = true;
+        visit(f->name[n->is.name], context);
     }
     for (int c = n->first; c != NONE; c = f->node[c].next)
-        walk(f, c, w);
+        walk(f, c, seen, visit, context);
 }
 
 void formula_symbols(const formula *f, void (*visit)(const char *name, void *context),
                      void *context)
 {
-    symbol_walk w = {.visit = visit, .context = context};
-    walk(f, f->root, &w);
+    bool seen[FORMULA_NAMES_MAX] = {false};
+    walk(f, f->root, seen, visit, context);
 }

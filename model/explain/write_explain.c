@@ -3,10 +3,11 @@
 #include "explain.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "entry.h"
-#include "formats.h"
+#include "write_head.h"
 
 /* For a person: "1.34 GB". */
 static char *human_value(double value, llmperf_unit unit, char *buffer)
@@ -162,7 +163,7 @@ static void put_terms(page *p, const llmperf_explanation *x)
         return;
     bool by_launch = false;
     for (int i = 0; i < x->term_count; i++)
-        by_launch |= explain_begins_with(x->terms[i].formula, "launches ");
+        by_launch |= strncmp(x->terms[i].formula, "launches ", 9) == 0;
     double rest = 0, whole = x->result.value;
     page_heading(p, "The terms");
     page_table(p, 4, headings);
@@ -274,11 +275,8 @@ static llmperf_status page_explanation(FILE *out, const page_format *format,
 static void line_fields(sink *s, const llmperf_explain_line *l)
 {
     char program[2 * LLMPERF_FORMULA_MAX];
-    formula f;
     sink_text(s, "name", l->name);
-    bool ok = l->formula[0] && formula_parse(l->formula, NULL, &f) &&
-              formula_print(&f, FORMULA_PROGRAM, NULL, NULL, program, sizeof program);
-    sink_text(s, "formula", ok ? program : NULL);
+    sink_text(s, "formula", formula_program(l->formula, program, sizeof program));
     sink_text(s, "numbers", l->numbers[0] ? l->numbers : NULL);
     sink_number(s, "value", l->value);
     sink_text(s, "unit", llmperf_unit_name((llmperf_unit)l->unit));
@@ -287,6 +285,17 @@ static void line_fields(sink *s, const llmperf_explain_line *l)
 static void input_fields(sink *s, const llmperf_explain_input *in)
 {
     bool hardware = in->origin == LLMPERF_ORIGIN_HARDWARE && in->confidence;
+    sink_text(s, s->is_table ? "name" : "symbol", in->symbol);
+    if (s->is_table) {
+        sink_null(s, "formula");
+        sink_null(s, "numbers");
+    } else {
+        sink_text(s, "meaning", in->meaning);
+    }
+    sink_number(s, "value", in->value);
+    sink_text(s, "unit", llmperf_unit_name((llmperf_unit)in->unit));
+    if (s->is_table)
+        sink_text(s, "meaning", in->meaning);
     sink_text(s, "origin", llmperf_origin_name((llmperf_origin)in->origin));
     sink_text(s, "source", in->source);
     sink_text(s, "confidence",
@@ -294,102 +303,56 @@ static void input_fields(sink *s, const llmperf_explain_input *in)
     sink_bool(s, "assumed", in->assumed);
 }
 
+/* A line as an object, or as a row of a table, which has the columns of inputs too. */
 static void put_line(sink *s, const char *kind, const llmperf_explain_line *l, const char *meaning)
 {
-    sink_begin_row(s);
-    sink_text(s, "part", kind);
+    static const char *const empty[] = {"origin", "source", "confidence", "assumed"};
+    explain_begin_item(s, "part", kind);
     line_fields(s, l);
-    sink_text(s, "meaning", meaning);
-    sink_null(s, "origin");
-    sink_null(s, "source");
-    sink_null(s, "confidence");
-    sink_null(s, "assumed");
-    sink_end_row(s);
+    if (s->is_table)
+        sink_text(s, "meaning", meaning);
+    for (size_t i = 0; s->is_table && i < sizeof empty / sizeof *empty; i++)
+        sink_null(s, empty[i]);
+    explain_end_item(s);
 }
 
-static llmperf_status rows_explanation(FILE *out, const sink_format *format,
-                                       const llmperf_explanation *x, llmperf_error *error)
+static void put_lines(sink *s, const char *kind, const llmperf_explain_line *lines, int count)
+{
+    char key[16];
+    explain_print(key, sizeof key, "%ss", kind);
+    explain_begin_list(s, key);
+    for (int i = 0; i < count; i++)
+        put_line(s, kind, &lines[i], NULL);
+    explain_end_list(s);
+}
+
+static llmperf_status record_explanation(FILE *out, const sink_format *format,
+                                         const llmperf_explanation *x, llmperf_error *error)
 {
     sink s;
     sink_open(&s, out, format);
-    put_line(&s, "result", &x->result, x->meaning);
-    for (int i = 0; i < x->step_count; i++)
-        put_line(&s, "step", &x->steps[i], NULL);
-    for (int i = 0; i < x->term_count; i++)
-        put_line(&s, "term", &x->terms[i], NULL);
+    if (s.is_table) {
+        put_line(&s, "result", &x->result, x->meaning);
+    } else {
+        explain_begin_record(&s);
+        line_fields(&s, &x->result);
+        sink_text(&s, "kind", x->is_operator ? "operator" : "field");
+        sink_text(&s, "meaning", x->meaning);
+        sink_text(&s, "why", x->exists ? NULL : x->why);
+        sink_text(&s, "rule", x->rule[0] ? x->rule : NULL);
+        sink_bool(&s, "rounded_up", x->rounded_up);
+    }
+    put_lines(&s, "step", x->steps, x->step_count);
+    put_lines(&s, "term", x->terms, x->term_count);
+    explain_begin_list(&s, "inputs");
     for (int i = 0; i < x->input_count; i++) {
-        const llmperf_explain_input *in = &x->inputs[i];
-        sink_begin_row(&s);
-        sink_text(&s, "part", "input");
-        sink_text(&s, "name", in->symbol);
-        sink_null(&s, "formula");
-        sink_null(&s, "numbers");
-        sink_number(&s, "value", in->value);
-        sink_text(&s, "unit", llmperf_unit_name((llmperf_unit)in->unit));
-        sink_text(&s, "meaning", in->meaning);
-        input_fields(&s, in);
-        sink_end_row(&s);
+        explain_begin_item(&s, "part", "input");
+        input_fields(&s, &x->inputs[i]);
+        explain_end_item(&s);
     }
-    return sink_close(&s, error);
-}
-
-static void put_head(sink *s)
-{
-    sink_text(s, "llmperf", llmperf_version());
-    sink_integer(s, "schema", LLMPERF_JSON_SCHEMA);
-}
-
-static void put_notes(sink *s, const llmperf_notes *notes)
-{
-    sink_begin_array(s, "notes");
-    for (int i = 0; notes && i < notes->count; i++)
-        sink_text(s, NULL, notes->text[i]);
-    sink_end_array(s);
-    sink_begin_array(s, "not_modelled");
-    sink_end_array(s);
-}
-
-static llmperf_status tree_explanation(FILE *out, const sink_format *format,
-                                       const llmperf_explanation *x, llmperf_error *error)
-{
-    sink s;
-    const struct {
-        const char *key;
-        int count;
-        const llmperf_explain_line *lines;
-    } lists[] = {{"steps", x->step_count, x->steps}, {"terms", x->term_count, x->terms}};
-    sink_open(&s, out, format);
-    sink_begin_object(&s, NULL);
-    put_head(&s);
-    line_fields(&s, &x->result);
-    sink_text(&s, "kind", x->is_operator ? "operator" : "field");
-    sink_text(&s, "meaning", x->meaning);
-    sink_text(&s, "why", x->exists ? NULL : x->why);
-    sink_text(&s, "rule", x->rule[0] ? x->rule : NULL);
-    sink_bool(&s, "rounded_up", x->rounded_up);
-    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
-        sink_begin_array(&s, lists[k].key);
-        for (int i = 0; i < lists[k].count; i++) {
-            sink_begin_object(&s, NULL);
-            line_fields(&s, &lists[k].lines[i]);
-            sink_end_object(&s);
-        }
-        sink_end_array(&s);
-    }
-    sink_begin_array(&s, "inputs");
-    for (int i = 0; i < x->input_count; i++) {
-        const llmperf_explain_input *in = &x->inputs[i];
-        sink_begin_object(&s, NULL);
-        sink_text(&s, "symbol", in->symbol);
-        sink_text(&s, "meaning", in->meaning);
-        sink_number(&s, "value", in->value);
-        sink_text(&s, "unit", llmperf_unit_name((llmperf_unit)in->unit));
-        input_fields(&s, in);
-        sink_end_object(&s);
-    }
-    sink_end_array(&s);
-    put_notes(&s, &x->notes);
-    sink_end_object(&s);
+    explain_end_list(&s);
+    if (!s.is_table)
+        explain_end_record(&s, &x->notes);
     return sink_close(&s, error);
 }
 
@@ -403,25 +366,20 @@ llmperf_status llmperf_write_explanation(FILE *out, const char *name,
     if (status != LLMPERF_OK)
         return status;
     if (f->sink)
-        return f->sink->separator ? rows_explanation(out, f->sink, explanation, error)
-                                  : tree_explanation(out, f->sink, explanation, error);
+        return record_explanation(out, f->sink, explanation, error);
     return page_explanation(out, f->page, explanation, style && style->color, error);
 }
 
 static void list_row(sink *s, const char *name, const char *kind, const char *unit, bool needs_hw,
                      const char *meaning)
 {
-    sink_begin_row(s);
-    if (!s->is_table)
-        sink_begin_object(s, NULL);
+    explain_begin_item(s, NULL, NULL);
     sink_text(s, "name", name);
     sink_text(s, "kind", kind);
     sink_text(s, "unit", unit);
     sink_bool(s, "needs_hardware", needs_hw);
     sink_text(s, "meaning", meaning);
-    if (!s->is_table)
-        sink_end_object(s);
-    sink_end_row(s);
+    explain_end_item(s);
 }
 
 static llmperf_status record_list(FILE *out, const sink_format *format, llmperf_error *error)
@@ -429,8 +387,7 @@ static llmperf_status record_list(FILE *out, const sink_format *format, llmperf_
     sink s;
     sink_open(&s, out, format);
     if (!s.is_table) {
-        sink_begin_object(&s, NULL);
-        put_head(&s);
+        explain_begin_record(&s);
         sink_begin_array(&s, "fields");
     }
     for (int i = 0; i < llmperf_explain_field_count(); i++) {
@@ -443,8 +400,7 @@ static llmperf_status record_list(FILE *out, const sink_format *format, llmperf_
                  "one launch: shape, FLOP, bytes, time");
     if (!s.is_table) {
         sink_end_array(&s);
-        put_notes(&s, NULL);
-        sink_end_object(&s);
+        explain_end_record(&s, NULL);
     }
     return sink_close(&s, error);
 }
@@ -454,8 +410,7 @@ static llmperf_status page_list(FILE *out, const page_format *format, bool color
 {
     static const char *const headings[] = {"field", "meaning"};
     page p;
-    char words[LLMPERF_TEXT_MAX * 2] = "";
-    size_t used = 0;
+    char words[LLMPERF_TEXT_MAX * 2];
     page_open(&p, out, format, color);
     page_title(&p, "What `llmperf explain` can explain");
     page_paragraph(&p, 0,
@@ -470,11 +425,8 @@ static llmperf_status page_list(FILE *out, const page_format *format, bool color
         page_row(&p, cells);
     }
     page_end_table(&p);
-    for (int i = 0; i < LLMPERF_OP_COUNT && used + 32 < sizeof words; i++)
-        used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", used ? ", " : "",
-                                 llmperf_op_name((llmperf_op_id)i));
     page_heading(&p, "Operators (--phase prefill or decode)");
-    page_paragraph(&p, 2, "  %s", words);
+    page_paragraph(&p, 2, "  %s", explain_operators(words, sizeof words));
     return page_close(&p, error);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "rows.h"
 
 /* What one device holds of a layer's attention. */
 typedef struct shard {
@@ -342,6 +343,119 @@ static const layer_field ATTENTION_FIELDS[] = {
     {0},
 };
 
+/* ---- its formulas ----------------------------------------------------------------------------- */
+
+static const symbol ATTENTION_SYMBOLS[] = {
+    FACT("n", "attention heads", attention.heads),
+    FACT("n_kv", "KV heads", attention.kv_heads),
+    FACT("d", "head size", attention.head_dim),
+    FACT("d_k", "head size of q and k", attention.head_dim),
+    FACT("d_v", "head size of v", attention.value_dim),
+    GIVEN("W", "window: keys a query sees at most", TOKENS, MODEL, IN_LAYER(attention.window),
+          NULL),
+    FACT("C", "positions of an attention chunk", attention.chunk),
+    {0},
+};
+
+TEST(is_square,
+     s->layer->attention.head_dim == s->layer->attention.value_dim && s->layer->mla.heads == 0)
+TEST(attends, s->layer->attention.heads + s->layer->mla.heads > 0)
+
+static const flag ATTENTION_FLAGS[] = {
+    TESTED("attends", attends),
+    TESTED("square", is_square),
+    {"norm_of_head", IN_LAYER(attention.qk_norm), LLMPERF_QK_NORM_HEAD, NULL},
+    {0},
+};
+
+/* Pairs of all positions up to `end` where each sees its chunk alone. */
+#define CHUNKED(end)                                                                               \
+    "(floor(" end " / C) C (C + 1) / 2 + (" end " - C floor(" end " / C)) (" end " - C floor(" end \
+    " / C) + 1) / 2)"
+/* Pairs that a limit of keys leaves out, up to `end`. */
+#define BEYOND(end) "max(0, " end " - $limit) (max(0, " end " - $limit) + 1) / 2"
+
+static const macro ATTENTION_MACROS[] = {
+    {"$N", "shared ? n / tp | n"},
+    {"$N_kv", "shared ? max(1, n_kv / tp) | n_kv"},
+    {"$d_k", "square ? d | d_k"},
+    {"$d_v", "square ? d | d_v"},
+    {"$own", "attention.shares_kv ? 0 | 1"}, /* K and V of its own */
+    {"$QKV", "square attention.gate ? 2 ($N + $N_kv) d | "
+             "square ? ($N + 2 $N_kv) d | "
+             "attention.gate ? ($N + $N_kv) (d_k + d_v) | "
+             "($N + $N_kv) d_k + $N_kv d_v"},
+    {"$rotated", "r_kv ? ($N + 1) d_r | ($N + $own $N_kv) $d_k"},
+    {"$qk_weights", "norm_of_head ? 2 $d_k | ($N + $own $N_kv) $d_k"},
+    /* keys that a query sees at most */
+    {"$limit", "k_i ? k_i | W ? W"},
+    /* pairs of query and key of one sequence, and the keys that are read, by what a query sees */
+    {"$pairs", "C whole ? $chunked_s | C single ? (L - C floor(p / C)) | "
+               "C ? ($chunked_L - $chunked_p) | limited whole ? (s (s + 1) / 2 - $beyond_s) | "
+               "limited single ? min(L, $limit) | "
+               "limited ? (q p + q (q + 1) / 2 - $beyond_L + $beyond_p) | $all_pairs"},
+    {"$chunked_s", CHUNKED("s")},
+    {"$chunked_L", CHUNKED("L")},
+    {"$chunked_p", CHUNKED("p")},
+    {"$beyond_s", BEYOND("s")},
+    {"$beyond_L", BEYOND("L")},
+    {"$beyond_p", BEYOND("p")},
+    {"$pairs_per_q", "!C !limited ? $all_pairs_per_q | $pairs / $q"},
+    {"$keys", "whole ? s | C ? (L - C floor(p / C)) | limited single ? min(L, $limit) | "
+              "k_i ? min(L, q k_i) | W ? min(L, W + q - 1) | L"},
+    {"$keys_per_q", "whole ? 1 | $keys / $q"},
+    /* an indexer looks at every key */
+    {"$all_pairs", "whole ? s (s + 1) / 2 | single ? L | q (p + (q + 1) / 2)"},
+    {"$all_pairs_per_q", "whole ? (s + 1) / 2 | single ? L | (p + (q + 1) / 2)"},
+    {"$L_per_q", "whole ? 1 | L / $q"},
+    {0},
+};
+
+static const op_row ATTENTION_OPS[] = {
+    {.id = LLMPERF_OP_ATTN_QKV, .m = "$T", .n = "$QKV", .k = "h", .w = "w"},
+    {.id = LLMPERF_OP_ATTN_Q,
+     .m = "$T",
+     .n = "$N ($d_k + $attention.gate $d_v)",
+     .k = "h",
+     .w = "w"},
+    {.id = LLMPERF_OP_ATTN_K, .m = "$T", .n = "$N_kv $d_k", .k = "h", .w = "w"},
+    {.id = LLMPERF_OP_ATTN_V, .m = "$T", .n = "$N_kv $d_v", .k = "h", .w = "w"},
+    {MOVES(NORM, "4 $T ($N + $own $N_kv) $d_k", "$qk_weights $w_n", "$T ($N + $own $N_kv) $d_k a",
+           "$T ($N + $own $N_kv) $d_k a",
+           "4 / ($qk_weights $w_n / ($T ($N + $own $N_kv) $d_k) + 2 a)"),
+     .behind = {LLMPERF_OP_ATTN_QKV, LLMPERF_OP_ATTN_V, LLMPERF_OP_ATTN_Q, LLMPERF_OP_INDEX_CORE},
+     .when = "!outside", .label = "norm (q, k)"},
+    /* pairs * 2 (d_k + d_v) per head; K and V once per KV head; pairs and keys over q cancel q */
+    {CACHED(ATTN_CORE, "2 b $N ($d_k + $d_v) $pairs", NULL, "b $q $N $d_k a", "b $q $N $d_v a",
+            "b $keys $N_kv ($d_k + $d_v) c", "$own b $q $N_kv ($d_k + $d_v) c",
+            "2 $N $pairs_per_q / ($N a + ($keys_per_q + $own) $N_kv c)")},
+    {CACHED(ATTN_SCORES, "2 b $N $d_k $q $keys", NULL, "b $N ($q + $keys) $d_k a",
+            "b $N $q $keys a", NULL, "$own b $q $N_kv ($d_k + $d_v) c",
+            "2 / (a / $keys + a / $q + a / $d_k + $own $N_kv ($d_k + $d_v) c / ($N $d_k $keys))")},
+    {MOVES(ATTN_SOFTMAX, "5 b $N $q $keys", NULL, "b $N $q $keys a", "b $N $q $keys a",
+           "5 / (2 a)")},
+    {MOVES(ATTN_VALUES, "2 b $N $d_v $q $keys", NULL, "b $N ($q + $d_v) $keys a", "b $N $q $d_v a",
+           "2 / (a / $d_v + a / $q + a / $keys)")},
+    {.id = LLMPERF_OP_ATTN_GATE, ACT_ROW("$T $N $d_v", "4", "2")},
+    {0},
+};
+
+static const term_row ATTENTION_TERMS[] = {
+    {SUM_WEIGHTS, IN_LAYERS, "attention",
+     "h (($N + $own $N_kv) ($d_k + $d_v) + $attention.gate $N $d_v)", "w"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases",
+     "attention.qkv_bias ? $N $d_k + $own $N_kv ($d_k + $d_v)", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "attention.out_bias ? h", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "attention.sinks ? $N", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "attention.qk_norm ? $qk_weights", "$w_n"},
+    {SUM_KV, IN_LAYERS, "K and V", "!attention.shares_kv ? $kept layers $N_kv ($d_k + $d_v) c",
+     NULL},
+    {0},
+};
+
+static const layer_rows ATTENTION_ROWS = {"attention.heads", ATTENTION_SYMBOLS, ATTENTION_FLAGS,
+                                          ATTENTION_MACROS,  ATTENTION_OPS,     ATTENTION_TERMS};
+
 const layer_kind LAYER_ATTENTION = {
     .name = "attention",
     .fields = ATTENTION_FIELDS,
@@ -355,4 +469,5 @@ const layer_kind LAYER_ATTENTION = {
     .splits = attention_splits,
     .check = attention_check,
     .describe = attention_describe,
+    .rows = &ATTENTION_ROWS,
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "emit.h"
+#include "rows.h"
 
 double index_limit(const llmperf_layer *layer)
 {
@@ -83,10 +84,55 @@ static const layer_field INDEX_FIELDS[] = {
 };
 
 /* Attention and MLA emit and count it. */
+/* ---- its formulas ----------------------------------------------------------------------------- */
+
+static const symbol INDEX_SYMBOLS[] = {
+    FACT("k_i", "keys that the indexer chooses", index.top_k),
+    FACT("n_i", "heads of the indexer", index.heads),
+    FACT("d_i", "head size of the indexer", index.dim),
+    {0},
+};
+
+TEST(is_limited, s->layer->index.top_k > 0 || s->layer->attention.window > 0)
+/* It has an indexer of its own, beside attention. */
+TEST(is_indexed, s->layer->index.top_k > 0 && !s->layer->index.shared &&
+                     s->layer->attention.heads + s->layer->mla.heads > 0)
+
+static const flag INDEX_FLAGS[] = {
+    TESTED("limited", is_limited),
+    TESTED("indexed", is_indexed),
+    {0},
+};
+
+static const macro INDEX_MACROS[] = {
+    {"$index_input", "r_q ? r_q | h"},
+    {0},
+};
+
+static const op_row INDEX_OPS[] = {
+    {.id = LLMPERF_OP_INDEX_Q, .m = "$T", .n = "n_i d_i", .k = "$index_input", .w = "w"},
+    {.id = LLMPERF_OP_INDEX_K, .m = "$T", .n = "d_i + n_i", .k = "h", .w = "w"},
+    /* every cached key is scored; keys of one byte, choices of four */
+    {CACHED(INDEX_CORE, "2 b n_i d_i $all_pairs", NULL, "b $q n_i d_i a", "4 b $q k_i", "b $L d_i",
+            "b $q d_i", "2 n_i d_i $all_pairs_per_q / (n_i d_i a + 4 k_i + ($L_per_q + 1) d_i)")},
+    {0},
+};
+
+static const term_row INDEX_TERMS[] = {
+    {SUM_WEIGHTS, IN_LAYERS, "indexer", "n_i ? $index_input n_i d_i + h (d_i + n_i)", "w"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "n_i ? 2 d_i", "$w_n"},
+    {SUM_INDEX, IN_LAYERS, "index keys of one byte", "d_i ? $tokens layers d_i", NULL},
+    {0},
+};
+
+static const layer_rows INDEX_ROWS = {"indexed",    INDEX_SYMBOLS, INDEX_FLAGS,
+                                      INDEX_MACROS, INDEX_OPS,     INDEX_TERMS};
+
 const layer_kind LAYER_INDEX = {
     .name = "index",
     .fields = INDEX_FIELDS,
     .mixes = true,
     .check = index_check,
     .describe = index_describe,
+    .rows = &INDEX_ROWS,
 };

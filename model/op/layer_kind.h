@@ -99,6 +99,7 @@ struct layer_kind {
     llmperf_status (*check)(const char *model, const llmperf_layer *layer, int number,
                             llmperf_error *error);
     void (*describe)(const llmperf_layer *layer, char *buffer, size_t size);
+    const struct layer_rows *rows; /* its symbols and formulas: rows.h */
 };
 
 /* In the order in which a layer runs them (layers.c). */

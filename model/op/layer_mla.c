@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "emit.h"
+#include "rows.h"
 
 static double latent(const llmperf_mla *m)
 {
@@ -169,6 +170,66 @@ static const layer_field MLA_FIELDS[] = {
     {0},
 };
 
+/* ---- its formulas ----------------------------------------------------------------------------- */
+
+static const symbol MLA_SYMBOLS[] = {
+    FACT("n", "attention heads", mla.heads),
+    FACT("d_v", "head size of v", mla.value_dim),
+    FACT("r_q", "width of the query latent", mla.q_rank),
+    FACT("r_kv", "width of the KV latent", mla.kv_rank),
+    FACT("d_n", "head size without positions", mla.nope_dim),
+    FACT("d_r", "head size with rotary positions", mla.rope_dim),
+    {0},
+};
+
+static const op_row MLA_OPS[] = {
+    {.id = LLMPERF_OP_ATTN_Q, .m = "$T", .n = "$N (d_n + d_r)", .k = "h", .w = "w"},
+    {.id = LLMPERF_OP_ATTN_Q_A, .m = "$T", .n = "r_q", .k = "h", .w = "w"},
+    {.id = LLMPERF_OP_NORM,
+     .behind = {LLMPERF_OP_ATTN_Q_A},
+     .when = "!outside",
+     .label = "norm (q)",
+     NORM_ROW("r_q")},
+    {.id = LLMPERF_OP_ATTN_Q_B, .m = "$T", .n = "$N (d_n + d_r)", .k = "r_q", .w = "w"},
+    {.id = LLMPERF_OP_ATTN_KV_A, .m = "$T", .n = "r_kv + d_r", .k = "h", .w = "w"},
+    {.id = LLMPERF_OP_NORM,
+     .behind = {LLMPERF_OP_ATTN_KV_A},
+     .when = "!outside",
+     .label = "norm (kv)",
+     NORM_ROW("r_kv")},
+    /* every attended token is expanded from its latent */
+    {.id = LLMPERF_OP_ATTN_KV_B, .m = "b $L", .n = "$N (d_n + d_v)", .k = "r_kv", .w = "w"},
+    {.id = LLMPERF_OP_ATTN_K_ABSORB, .m = "$T", .n = "r_kv", .k = "d_n", .w = "w", .times = "$N"},
+    {.id = LLMPERF_OP_ATTN_V_ABSORB, .m = "$T", .n = "d_v", .k = "r_kv", .w = "w", .times = "$N"},
+    {.id = LLMPERF_OP_ATTN_GATE, .m = "$T", .n = "$N d_v", .k = "h", .w = "w"},
+    /* absorbed: all heads read one latent, which is K and V at once */
+    {CACHED(ATTN_CORE, "2 b $N (2 r_kv + d_r) $pairs", NULL, "b $q $N (r_kv + d_r) a",
+            "b $q $N r_kv a", "b $keys (r_kv + d_r) c", "b $q (r_kv + d_r) c",
+            "2 $N (2 r_kv + d_r) $pairs_per_q / ($N (2 r_kv + d_r) a + ($keys_per_q + 1) (r_kv + "
+            "d_r) c)"),
+     .when = "decode"},
+    /* expanded: K and V of every head, read as activations */
+    {CACHED(ATTN_CORE, "2 b $N (d_n + d_r + d_v) $pairs", NULL, "b $q $N (d_n + d_r) a",
+            "b $q $N d_v a", "b $keys $N (d_n + d_r + d_v) a", "b $q (r_kv + d_r) c",
+            "2 $N (d_n + d_r + d_v) $pairs_per_q / (($keys_per_q + 1) $N (d_n + d_r + d_v) a + "
+            "(r_kv + d_r) c)")},
+    {0},
+};
+
+static const term_row MLA_TERMS[] = {
+    {SUM_WEIGHTS, IN_LAYERS, "latent attention",
+     "r_q ? h r_q + r_q $N (d_n + d_r) | h $N (d_n + d_r)", "w"},
+    {SUM_WEIGHTS, IN_LAYERS, "latent attention",
+     "h (r_kv + d_r) + r_kv $N (d_n + d_v) + (1 + $mla.gate) $N d_v h", "w"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "r_q ? r_q", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "r_kv", "$w_n"},
+    {SUM_KV, IN_LAYERS, "latents", "held ? $tokens layers (r_kv + d_r) c", NULL},
+    {SUM_KV, IN_LAYERS, "K and V", "!held ? layers (r_kv + d_r) c", NULL},
+    {0},
+};
+
+static const layer_rows MLA_ROWS = {"r_kv", MLA_SYMBOLS, NULL, NULL, MLA_OPS, MLA_TERMS};
+
 const layer_kind LAYER_MLA = {
     .name = "mla",
     .fields = MLA_FIELDS,
@@ -182,4 +243,5 @@ const layer_kind LAYER_MLA = {
     .widest_formula = "n (d_n + d_r)",
     .splits = mla_splits,
     .describe = mla_describe,
+    .rows = &MLA_ROWS,
 };

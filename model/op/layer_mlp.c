@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "emit.h"
+#include "rows.h"
 
 static void emit_mlp(emitter *e, const llmperf_layer *layer)
 {
@@ -53,6 +54,29 @@ static const layer_field MLP_FIELDS[] = {
     {0},
 };
 
+/* ---- its formulas ----------------------------------------------------------------------------- */
+
+static const symbol MLP_SYMBOLS[] = {FACT("f", "FFN width", mlp.ffn), {0}};
+
+static const macro MLP_MACROS[] = {{"$F", "shared ? ceil(f / tp) | f"}, {0}};
+
+static const op_row MLP_OPS[] = {
+    {.id = LLMPERF_OP_MLP_GATE_UP, .m = "$T", .n = "2 $F", .k = "h", .w = "$w_f"},
+    {.id = LLMPERF_OP_MLP_UP, .m = "$T", .n = "$F", .k = "h", .w = "$w_f"},
+    {.id = LLMPERF_OP_MLP_ACT, ACT_ROW("$T $F", "(4 + $mlp.gated)", "(1 + $mlp.gated)")},
+    {.id = LLMPERF_OP_MLP_DOWN, .m = "$T", .n = "h", .k = "$F", .w = "$w_f"},
+    {0},
+};
+
+static const term_row MLP_TERMS[] = {
+    {SUM_WEIGHTS, IN_LAYERS, "FFN", "(2 + $mlp.gated) h $F", "$w_f"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "mlp.up_bias ? (1 + $mlp.gated) $F", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "mlp.down_bias ? h", "$w_n"},
+    {0},
+};
+
+static const layer_rows MLP_ROWS = {"f", MLP_SYMBOLS, NULL, MLP_MACROS, MLP_OPS, MLP_TERMS};
+
 const layer_kind LAYER_MLP = {
     .name = "mlp",
     .fields = MLP_FIELDS,
@@ -61,4 +85,5 @@ const layer_kind LAYER_MLP = {
     .widest = mlp_widest,
     .widest_formula = "2 f",
     .describe = mlp_describe,
+    .rows = &MLP_ROWS,
 };

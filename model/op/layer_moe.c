@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "emit.h"
+#include "rows.h"
 
 /*
  * Expected distinct experts of T tokens that pick K of E each: E (1 - (1 - K/E)^T) when routing is
@@ -162,6 +163,68 @@ static const layer_field MOE_FIELDS[] = {
     {0},
 };
 
+/* ---- its formulas ----------------------------------------------------------------------------- */
+
+static double distinct_experts(const symbol_scope *s)
+{
+    const llmperf_moe *moe = &s->layer->moe;
+    if (moe->experts == 0)
+        return 0;
+    return llmperf_distinct_experts(moe, scope_tokens(s), s->c->workload.moe_skew);
+}
+
+static const symbol MOE_SYMBOLS[] = {
+    FACT("E", "experts", moe.experts),
+    FACT("K", "experts that a token passes", moe.active),
+    VALUE("X", "experts that a step's T tokens touch", COUNT, COMPUTED,
+          "E (1 - (1 - K / E)^T) where routing is uniform: explain experts_read_per_layer",
+          distinct_experts),
+    FACT("f_x", "width of an expert", moe.ffn),
+    FACT("f_s", "width of the shared experts", moe.shared_ffn),
+    FACT("l_x", "width that experts work in", moe.latent),
+    {0},
+};
+
+static const macro MOE_MACROS[] = {
+    {"$F_x", "shared ? ceil(f_x / tp) | f_x"},
+    {"$F_s", "shared ? ceil(f_s / tp) | f_s"},
+    {"$width_x", "l_x ? l_x | h"},
+    {0},
+};
+
+static const op_row MOE_OPS[] = {
+    {.id = LLMPERF_OP_MOE_ROUTER, .m = "$T", .n = "E", .k = "h", .w = "$w_r"},
+    {.id = LLMPERF_OP_MOE_LATENT_DOWN, .m = "$T", .n = "l_x", .k = "h", .w = "$w_y"},
+    {.id = LLMPERF_OP_MOE_LATENT_UP, .m = "$T", .n = "h", .k = "l_x", .w = "$w_y"},
+    {.id = LLMPERF_OP_MOE_GATE_UP, .n = "2 $F_x", .k = "$width_x", .w = "$w_x", .rows = "$T K"},
+    {.id = LLMPERF_OP_MOE_UP, .n = "$F_x", .k = "$width_x", .w = "$w_x", .rows = "$T K"},
+    {.id = LLMPERF_OP_MOE_ACT, ACT_ROW("$T K $F_x", "(4 + $moe.gated)", "(1 + $moe.gated)")},
+    {.id = LLMPERF_OP_MOE_DOWN, .n = "$width_x", .k = "$F_x", .w = "$w_x", .rows = "$T K"},
+    {.id = LLMPERF_OP_MOE_SHARED_GATE_UP, .m = "$T", .n = "2 $F_s", .k = "h", .w = "$w_y"},
+    {.id = LLMPERF_OP_MOE_SHARED_UP, .m = "$T", .n = "$F_s", .k = "h", .w = "$w_y"},
+    {.id = LLMPERF_OP_MOE_SHARED_ACT, ACT_ROW("$T $F_s", "(4 + $moe.gated)", "(1 + $moe.gated)")},
+    {.id = LLMPERF_OP_MOE_SHARED_DOWN, .m = "$T", .n = "h", .k = "$F_s", .w = "$w_y"},
+    {0},
+};
+
+static const term_row MOE_TERMS[] = {
+    {SUM_WEIGHTS, IN_LAYERS, "experts", "(2 + $moe.gated) E $width_x $F_x", "$w_x"},
+    {SUM_WEIGHTS, IN_LAYERS, "shared experts", "f_s ? (2 + $moe.gated) h $F_s", "$w_y"},
+    {SUM_WEIGHTS, IN_LAYERS, "shared experts", "l_x ? 2 h l_x", "$w_y"},
+    {SUM_WEIGHTS, IN_LAYERS, "shared experts", "moe.shared_gate ? h", "$w_y"},
+    {SUM_WEIGHTS, IN_LAYERS, "router", "h E", "$w_r"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases", "moe.router_bias ? E", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, "norms and biases",
+     "moe.expert_bias ? E ((1 + $moe.gated) $F_x + $width_x)", "$w_n"},
+    {SUM_IDLE, IN_LAYERS, "idle experts",
+     "moe.expert_bias ? layers (E - K) ((2 + $moe.gated) $width_x f_x + (1 + $moe.gated) f_x + "
+     "$width_x) | (2 + $moe.gated) layers (E - K) $width_x f_x",
+     NULL},
+    {0},
+};
+
+static const layer_rows MOE_ROWS = {"E", MOE_SYMBOLS, NULL, MOE_MACROS, MOE_OPS, MOE_TERMS};
+
 const layer_kind LAYER_MOE = {
     .name = "moe",
     .fields = MOE_FIELDS,
@@ -172,4 +235,5 @@ const layer_kind LAYER_MOE = {
     .widest_formula = "2 (f_x K + f_s)",
     .check = moe_check,
     .describe = moe_describe,
+    .rows = &MOE_ROWS,
 };

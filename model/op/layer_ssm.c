@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "emit.h"
+#include "rows.h"
 
 enum { STATE_BYTES = 4, CONV_BYTES = 2 }; /* states are kept in fp32, convolution tails in 16 bit */
 
@@ -210,6 +211,86 @@ static const layer_field SSM_FIELDS[] = {
     {0},
 };
 
+/* ---- its formulas ----------------------------------------------------------------------------- */
+
+static const symbol SSM_SYMBOLS[] = {
+    FACT("n_s", "state-space heads", ssm.heads),
+    FACT("d_s", "state-space head size", ssm.head_dim),
+    FACT("r_s", "state size of a channel", ssm.state),
+    FACT("g_s", "state-space groups (key heads)", ssm.groups),
+    FACT("k_s", "taps of the convolution", ssm.conv),
+    FACT("r_dt", "rank of the step size", ssm.dt_rank),
+    {0},
+};
+
+static const macro SSM_MACROS[] = {
+    {"$inner", "shared ? n_s d_s / tp | n_s d_s"},
+    {"$N_s", "shared ssm.mamba ? ceil(n_s / tp) | shared ? n_s / tp | n_s"},
+    {"$ssm_keys", "shared ? max(1, floor(g_s / tp)) r_s | g_s r_s"},
+    /* step sizes, decays and betas that the scan reads for each token */
+    {"$ssm_steps",
+     "(($ssm.mamba + $ssm.kda) $inner + ($ssm.mamba2 + 2 $ssm.delta + $ssm.kda) $N_s)"},
+    {"$ssm_in",
+     "ssm.mamba ? 2 $inner | "
+     "2 $inner + 2 $ssm_keys + ($ssm.mamba2 + 2 $ssm.delta + $ssm.kda) $N_s + $ssm.kda d_s"},
+    {"$ssm_conv", "!k_s ? 0 | ssm.linear ? 0 | ssm.mamba ? $inner | ($inner + 2 $ssm_keys)"},
+    /* the delta rule also reads the state at k */
+    {"$scan_flop", "(5 + 2 $ssm.delta + 2 $ssm.kda)"},
+    {0},
+};
+
+static const op_row SSM_OPS[] = {
+    {.id = LLMPERF_OP_SSM_IN, .m = "$T", .n = "$ssm_in", .k = "h", .w = "$w_s"},
+    {CACHED(SSM_CONV, "(2 k_s + 4) $T $ssm_conv", "$ssm_conv k_s $w_n", "$T $ssm_conv a",
+            "$T $ssm_conv a", "2 b $ssm_conv (k_s - 1)", "2 b $ssm_conv (k_s - 1)",
+            "(2 k_s + 4) / (k_s $w_n / ($T) + 2 a + 4 (k_s - 1) / $q)")},
+    {.id = LLMPERF_OP_SSM_DT,
+     .behind = {LLMPERF_OP_SSM_DT},
+     .m = "$T",
+     .n = "$inner",
+     .k = "r_dt",
+     .w = "$w_s"},
+    {.id = LLMPERF_OP_SSM_DT,
+     .when = "ssm.mamba",
+     .m = "$T",
+     .n = "r_dt + 2 r_s",
+     .k = "$inner",
+     .w = "$w_s"},
+    {.id = LLMPERF_OP_SSM_DT, .m = "$T", .n = "$inner", .k = "d_s", .w = "$w_s"},
+    /* the state is held in four bytes, read and written once a step */
+    {CACHED(
+        SSM_SCAN, "$scan_flop $T $inner r_s", NULL, "$T ($inner + 2 $ssm_keys + $ssm_steps) a",
+        "$T $inner a", "4 b $inner r_s", "4 b $inner r_s",
+        "$scan_flop $inner r_s / ((2 $inner + 2 $ssm_keys + $ssm_steps) a + 8 $inner r_s / $q)")},
+    {MOVES(SSM_GATE, "8 $T $inner", "$inner $w_n", "2 $T $inner a", "$T $inner a",
+           "8 / ($w_n / ($T) + 3 a)")},
+    {.id = LLMPERF_OP_SSM_OUT, .m = "$T", .n = "h", .k = "$inner", .w = "$w_s"},
+    {0},
+};
+
+static const char DECAY[] = "convolution, decay, norms";
+
+static const term_row SSM_TERMS[] = {
+    {SUM_WEIGHTS, IN_LAYERS, "state space", "h ($ssm_in) + $inner h", "$w_s"},
+    {SUM_WEIGHTS, IN_LAYERS, "state space", "ssm.mamba ? $inner (r_dt + 2 r_s) + r_dt $inner",
+     "$w_s"},
+    {SUM_WEIGHTS, IN_LAYERS, "state space", "ssm.kda ? d_s $inner", "$w_s"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.conv_bias ? $ssm_conv (k_s + 1) | $ssm_conv k_s", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.proj_bias ? $ssm_in + h", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.mamba ? 2 $inner + $inner r_s", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.mamba ssm.bc_norm ? r_dt + 2 r_s", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.mamba2 ? 3 $N_s + $inner", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.delta ? 2 $N_s + d_s", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.kda ? $N_s + $inner + d_s", "$w_n"},
+    {SUM_WEIGHTS, IN_LAYERS, DECAY, "ssm.linear ? $inner", "$w_n"},
+    /* states of four bytes, the tails of the convolution of two */
+    {SUM_STATE, IN_LAYERS, "states", "$sequences layers (4 $inner r_s + 2 $ssm_conv (k_s - 1))",
+     NULL},
+    {0},
+};
+
+static const layer_rows SSM_ROWS = {"ssm.kind", SSM_SYMBOLS, NULL, SSM_MACROS, SSM_OPS, SSM_TERMS};
+
 const layer_kind LAYER_SSM = {
     .name = "ssm",
     .fields = SSM_FIELDS,
@@ -222,4 +303,5 @@ const layer_kind LAYER_SSM = {
     .splits = ssm_splits,
     .check = ssm_check,
     .describe = ssm_describe,
+    .rows = &SSM_ROWS,
 };

@@ -19,7 +19,7 @@ static llmperf_model model;
 static llmperf_hw hw;
 static llmperf_config c;
 static llmperf_prediction prediction;
-static llmperf_explanation explanation;
+static llmperf_explanation *explanation;
 static llmperf_workload asked;
 static char what[6000]; /* the case, for messages */
 
@@ -32,6 +32,8 @@ static llmperf_status explain(const char *name, llmperf_error *error)
 {
     const llmperf_explain_query query = {
         .name = name, .c = &c, .prediction = c.hw ? &prediction : NULL, .asked = &asked};
+    llmperf_explanation_free(explanation);
+    explanation = NULL;
     return llmperf_explain(&query, &explanation, error);
 }
 
@@ -59,7 +61,7 @@ static void expect_line(const char *name, const llmperf_explain_line *line)
 
 static void expect_sound(const char *name)
 {
-    const llmperf_explanation *x = &explanation;
+    const llmperf_explanation *x = explanation;
     const llmperf_explain_line *r = &x->result;
     cr_expect(x->meaning[0] && r->name[0], "%s", name);
     if (!x->exists) {
@@ -105,10 +107,10 @@ static void expect_value(const char *name, double want)
     llmperf_error error = {0};
     llmperf_status status = explain(name, &error);
     cr_assert(status == LLMPERF_OK, "%s: %.200s; %s", name, error.text, what);
-    cr_assert(explanation.exists, "%s: %s; %s", name, explanation.why, what);
-    cr_assert(close_to(explanation.result.value, want),
-              "%s is explained as %.17g, predicted %.17g; %s", name, explanation.result.value, want,
-              what);
+    cr_assert(explanation->exists, "%s: %s; %s", name, explanation->why, what);
+    cr_assert(close_to(explanation->result.value, want),
+              "%s is explained as %.17g, predicted %.17g; %s", name, explanation->result.value,
+              want, what);
     expect_sound(name);
 }
 
@@ -168,7 +170,7 @@ static void walk(const char *path, doc_node *node)
     } else if (doc_is_null(node)) {
         /* a number that is not there, or a word that is not: the number says why */
         if (explain(path, &error) == LLMPERF_OK)
-            cr_expect(!explanation.exists && explanation.why[0], "%s is null; %s", path, what);
+            cr_expect(!explanation->exists && explanation->why[0], "%s is null; %s", path, what);
     } else if (!node->quoted && llmperf_parse_double(node->text, &value)) {
         expect_value(path, value);
         leaves++;
@@ -197,8 +199,8 @@ static void expect_prediction(void)
         if (strchr(field.path, '*'))
             continue;
         cr_assert_eq(explain(field.path, &error), LLMPERF_OK, "%s: %.200s", field.path, error.text);
-        cr_expect_str_eq(explanation.result.name, field.path);
-        cr_expect_eq(explanation.result.unit, field.unit, "%s", field.path);
+        cr_expect_str_eq(explanation->result.name, field.path);
+        cr_expect_eq(explanation->result.unit, field.unit, "%s", field.path);
         expect_sound(field.path);
     }
 }
@@ -222,7 +224,7 @@ static void expect_operators(void)
             if (explain(one, NULL) != LLMPERF_OK)
                 break;
             expect_sound(one);
-            const llmperf_explain_line *last = &explanation.steps[explanation.step_count - 1];
+            const llmperf_explain_line *last = &explanation->steps[explanation->step_count - 1];
             cr_assert_str_eq(last->name, "all launches");
             sum += last->value;
         }
@@ -336,10 +338,10 @@ static void take_example(void)
 
 static const llmperf_explain_input *input(const char *symbol)
 {
-    for (int i = 0; i < explanation.input_count; i++)
-        if (strcmp(explanation.inputs[i].symbol, symbol) == 0)
-            return &explanation.inputs[i];
-    cr_assert_fail("%s has no input %s", explanation.result.name, symbol);
+    for (int i = 0; i < explanation->input_count; i++)
+        if (strcmp(explanation->inputs[i].symbol, symbol) == 0)
+            return &explanation->inputs[i];
+    cr_assert_fail("%s has no input %s", explanation->result.name, symbol);
     return NULL;
 }
 
@@ -348,10 +350,11 @@ Test(explain, writes_the_kv_cache_as_on_paper)
     take_example();
     /* 2560 tokens are 160 blocks of 16; 2 * 64 * 2560 * 32 * 8 * 128 * 2 */
     expect_value("memory.kv_bytes", 21474836480.0);
-    cr_expect_str_eq(explanation.result.formula, "2 b block ceil((s + g) / block) layers n_kv d c");
-    cr_expect_str_eq(explanation.result.numbers,
+    cr_expect_str_eq(explanation->result.formula,
+                     "2 b block ceil((s + g) / block) layers n_kv d c");
+    cr_expect_str_eq(explanation->result.numbers,
                      "2 * 64 * 16 * ceil((2048 + 512) / 16) * 32 * 8 * 128 * 2");
-    cr_expect_eq(explanation.result.unit, LLMPERF_UNIT_BYTES);
+    cr_expect_eq(explanation->result.unit, LLMPERF_UNIT_BYTES);
     cr_expect_eq(input("b")->origin, LLMPERF_ORIGIN_OPTION);
     cr_expect_str_eq(input("b")->source, "--batch");
     cr_expect_eq(input("block")->origin, LLMPERF_ORIGIN_DEFAULT);
@@ -365,8 +368,8 @@ Test(explain, names_the_source_and_confidence_of_hardware)
     take_example();
     /* 1/m* = 1/295.343 - 2/4096: 345.112 */
     expect_value("compute_bound_batch.attn.out", 346);
-    cr_expect(explanation.rounded_up);
-    cr_expect(is_near(explanation.result.evaluated, 345.11, 1e-4));
+    cr_expect(explanation->rounded_up);
+    cr_expect(is_near(explanation->result.evaluated, 345.11, 1e-4));
     cr_expect_eq(input("BW")->origin, LLMPERF_ORIGIN_HARDWARE);
     cr_expect_eq(input("BW")->confidence, LLMPERF_CONFIDENCE_READ);
     cr_expect_str_eq(input("BW")->source, "h100: a datasheet");
@@ -380,20 +383,20 @@ Test(explain, splits_the_parameters_by_what_they_are_for)
     expect_value("params", 8030261248.0);
     /* embedding, 32 (4096 * 6144 + 4096 * 4096), 32 * 3 * 4096 * 14336, norms, last norm, head */
     const double want[] = {525336576, 1342177280, 5637144576, 262144, 4096, 525336576};
-    cr_assert_eq(explanation.term_count, 6);
+    cr_assert_eq(explanation->term_count, 6);
     for (int i = 0; i < 6; i++)
-        cr_expect_eq(explanation.terms[i].value, want[i], "%s", explanation.terms[i].name);
-    cr_expect_str_eq(explanation.terms[2].formula, "3 layers h f");
+        cr_expect_eq(explanation->terms[i].value, want[i], "%s", explanation->terms[i].name);
+    cr_expect_str_eq(explanation->terms[2].formula, "3 layers h f");
 }
 
 Test(explain, orders_the_terms_of_a_step_by_time)
 {
     take_example();
     expect_value("tpot_s", prediction.tpot_s.value);
-    for (int i = 1; i < explanation.term_count; i++)
-        cr_expect(explanation.terms[i - 1].value >= explanation.terms[i].value);
-    cr_expect_str_eq(explanation.terms[0].formula, "launches time_s");
-    cr_expect(strncmp(explanation.terms[0].numbers, "32 * ", 5) == 0);
+    for (int i = 1; i < explanation->term_count; i++)
+        cr_expect(explanation->terms[i - 1].value >= explanation->terms[i].value);
+    cr_expect_str_eq(explanation->terms[0].formula, "launches time_s");
+    cr_expect(strncmp(explanation->terms[0].numbers, "32 * ", 5) == 0);
 }
 
 Test(explain, marks_what_was_assumed)
@@ -437,8 +440,8 @@ Test(explain, takes_short_names_where_only_one_fits)
         llmperf_error error = {0};
         cr_assert_eq(explain(names[i].given, &error), LLMPERF_OK, "%s: %.200s", names[i].given,
                      error.text);
-        cr_expect_str_eq(explanation.result.name, names[i].full, "%s became %s", names[i].given,
-                         explanation.result.name);
+        cr_expect_str_eq(explanation->result.name, names[i].full, "%s became %s", names[i].given,
+                         explanation->result.name);
     }
 }
 
@@ -480,7 +483,7 @@ Test(explain, counts_without_hardware)
     cr_assert_eq(llmperf_config_init(&c, &model, NULL, NULL, &asked, NULL), LLMPERF_OK);
     expect_value("model.kv_bytes_per_token", 131072); /* 2 * 32 * 8 * 128 * 2 */
     expect_value("attn.qkv", 2.0 * 64 * 6144 * 4096); /* flop */
-    cr_expect_eq(explanation.result.unit, LLMPERF_UNIT_FLOP);
+    cr_expect_eq(explanation->result.unit, LLMPERF_UNIT_FLOP);
     cr_expect_eq(explain("tpot_s", &error), LLMPERF_E_USAGE);
     cr_expect_str_eq(error.text, "'tpot_s' needs HARDWARE behind the model");
 }
@@ -491,11 +494,11 @@ Test(explain, shows_the_operators_of_prefill_when_asked)
     llmperf_explain_query query = {
         .name = "lm_head", .c = &c, .prediction = &prediction, .asked = &asked, .prefill = true};
     cr_assert_eq(llmperf_explain(&query, &explanation, NULL), LLMPERF_OK);
-    cr_expect_str_eq(explanation.steps[0].formula, "b"); /* the last token of each prompt */
+    cr_expect_str_eq(explanation->steps[0].formula, "b"); /* the last token of each prompt */
     query.name = "attn.qkv";
     cr_assert_eq(llmperf_explain(&query, &explanation, NULL), LLMPERF_OK);
-    cr_expect_str_eq(explanation.steps[0].formula, "b s");
-    cr_expect_eq(explanation.steps[0].value, 131072);
+    cr_expect_str_eq(explanation->steps[0].formula, "b s");
+    cr_expect_eq(explanation->steps[0].value, 131072);
 }
 
 /* ---- the writers ----------------------------------------------------------------------------- */
@@ -507,7 +510,7 @@ static char *written(const char *format, bool list)
     FILE *out = open_memstream(&text, &size);
     cr_assert(out);
     llmperf_status status = list ? llmperf_write_explain_list(out, format, NULL, NULL)
-                                 : llmperf_write_explanation(out, format, &explanation, NULL, NULL);
+                                 : llmperf_write_explanation(out, format, explanation, NULL, NULL);
     cr_assert_eq(status, LLMPERF_OK);
     fclose(out);
     return text;
@@ -549,7 +552,7 @@ Test(explain, json_is_json_and_says_the_same)
     cr_expect_str_eq(doc_get(root, "unit")->text, "bytes");
     cr_expect_str_eq(doc_get(root, "formula")->text,
                      "2 * b * block * ceil((s + g) / block) * layers * n_kv * d * c");
-    cr_expect_eq((int)doc_get(root, "inputs")->count, explanation.input_count);
+    cr_expect_eq((int)doc_get(root, "inputs")->count, explanation->input_count);
     doc_free(document);
     free(text);
     text = written("json", true);
@@ -565,6 +568,6 @@ Test(explain, json_is_json_and_says_the_same)
     free(written("md", false));
     free(written("md", true));
     free(written("csv", true));
-    cr_expect_eq(llmperf_write_explanation(stdout, "xml", &explanation, NULL, NULL),
+    cr_expect_eq(llmperf_write_explanation(stdout, "xml", explanation, NULL, NULL),
                  LLMPERF_E_USAGE);
 }
