@@ -80,6 +80,7 @@ def _():
 # A causal convolution between two projections: h -> width, `kernel` taps a channel, width -> h.
 KIND = r"""/* SPDX-License-Identifier: MIT */
 #include "emit.h"
+#include "rows.h"
 
 enum { WIDTH, KERNEL }; /* places in llmperf_layer.own */
 
@@ -123,6 +124,31 @@ static const layer_field TOY_FIELDS[] = {
     {0},
 };
 
+static const symbol TOY_SYMBOLS[] = {
+    FACT("d_c", "channels of the mixer", own[WIDTH]),
+    FACT("k_c", "taps of the mixer", own[KERNEL]),
+    {0},
+};
+
+static const macro TOY_MACROS[] = {{"$C", "shared ? ceil(d_c / tp) | d_c"}, {0}};
+
+static const op_row TOY_OPS[] = {
+    {.id = LLMPERF_OP_SSM_IN, .m = "$T", .n = "$C", .k = "h", .w = "$w_s"},
+    {MOVES(SSM_CONV, "2 k_c $T $C", "k_c $C $w_n", "$T $C a", "$T $C a",
+           "2 k_c / (k_c $w_n / ($T) + 2 a)")},
+    {.id = LLMPERF_OP_SSM_OUT, .m = "$T", .n = "h", .k = "$C", .w = "$w_s"},
+    {0},
+};
+
+static const term_row TOY_TERMS[] = {
+    {SUM_WEIGHTS, IN_LAYERS, "mixer", "2 h $C", "$w_s"},
+    {SUM_WEIGHTS, IN_LAYERS, "mixer's taps", "k_c $C", "$w_n"},
+    {SUM_STATE, IN_LAYERS, "tails of the mixer", "$sequences layers 2 $C (k_c - 1)", NULL},
+    {0},
+};
+
+static const layer_rows TOY_ROWS = {"d_c", TOY_SYMBOLS, NULL, TOY_MACROS, TOY_OPS, TOY_TERMS};
+
 const layer_kind LAYER_TOY = {
     .name = "conv_mixer",
     .fields = TOY_FIELDS,
@@ -131,8 +157,9 @@ const layer_kind LAYER_TOY = {
     .count_weights = count_toy,
     .state_bytes = toy_state_bytes,
     .widest = toy_widest,
-    .widest_formula = "w_c",
+    .widest_formula = "d_c",
     .splits = toy_splits,
+    .rows = &TOY_ROWS,
 };
 """
 
@@ -402,6 +429,22 @@ def _():
     narrow = s.file("narrow.yaml", (MODEL % "").replace("ffn: 16", "ffn: 4"))
     close(s.json("predict", narrow, *words[1:])["memory"]["activation_bytes"],
           8 * (16 + 24) * 2 + 2 * 10 * 4)
+
+
+@case("a layer kind of one file is explained in its own symbols")
+def _():
+    s = scratch()
+    model = s.file("toy.yaml", MODEL % "")
+    symbolic = {op["name"]: op for phase in s.json("layers", model, "--symbolic")["phases"]
+                for op in phase["ops"]}
+    equal([symbolic["ssm.in"][k] for k in "mnk"], ["b", "d_c", "h"])
+    equal(symbolic["ssm.conv"]["flop"], "2 * k_c * b * d_c")
+    told = s.run("explain", "memory.state_bytes", model, "h100-sxm", "-b", "2")
+    contains(told, "384 B\n", "two sequences, two layers, two bytes of 24 channels of two tokens")
+    contains(told, "channels of the mixer")
+    contains(s.run("explain", "model.params", model, "h100-sxm"), "mixer's taps")
+    contains(s.run("explain", "memory.activation_bytes",
+                   s.file("narrow.yaml", (MODEL % "").replace("ffn: 16", "ffn: 4")), "h100-sxm"), "d_c")
 
 
 @case("faults of a layer kind of one file are told as those of any other")
