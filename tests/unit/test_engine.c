@@ -227,6 +227,28 @@ Test(engine, the_host_adds_per_step_layer_and_sequence)
     cr_expect_float_eq(total.host_s, 5 * 1.21e-3, 1e-12);
 }
 
+/* A host that overlaps in part (norm 2) does so step by step: two chunks of a prompt are sqrt(host^2 +
+ * operators^2) each, 1.21 ms of host, whatever came before. */
+Test(engine, each_step_has_a_host_of_its_own)
+{
+    llmperf_workload w = {.batch = 1, .prompt = 200, .chunk = 100, .generate = 10};
+    llmperf_config c;
+    llmperf_total both, one;
+    double sum = 0;
+    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
+    calib.host.norm = 2;
+    for (int64_t i = 0; i < 2; i++) {
+        const llmperf_segment chunk = {
+            .sequences = 1, .query = 100, .past = 100 * i, .logits = i == 1};
+        llmperf_step(&c, &chunk, 1, room(), &one);
+        double ops_s = one.time_s - one.host_s;
+        cr_expect_float_eq(one.time_s, sqrt(ops_s * ops_s + 1.21e-3 * 1.21e-3), 1e-12);
+        sum += one.time_s;
+    }
+    cr_expect_float_eq(llmperf_prefill_total(&c, 1, room(), &both), 2, 0);
+    cr_expect_float_eq(both.time_s, sum, 1e-12);
+}
+
 Test(engine, host_norm_runs_from_sum_to_maximum)
 {
     llmperf_host host = {.step_s = 3, .norm = 1};
