@@ -6,6 +6,10 @@
 
 #include "join.h"
 #include "llmperf/results.h"
+#include "config_object.h"
+#include "engine_object.h"
+#include "config.h"
+#include "time_op.h"
 
 /* Options that give what files do not say. */
 typedef enum fact { FACT_MODEL, FACT_HW, FACT_BATCH, FACT_PROMPT, FACT_GENERATE, FACT_COUNT } fact;
@@ -151,7 +155,7 @@ static llmperf_status predict_run(join *j, const llmperf_run *run, const llmperf
     if (status == LLMPERF_OK)
         status = llmperf_run_formats(run, &j->model, &w, why);
     if (status == LLMPERF_OK)
-        status = llmperf_config_init(c, &j->model, share_of(run, hw, &j->hw), calib, &w, why);
+        status = config_init(c, &j->model, share_of(run, hw, &j->hw), calib, &w, why);
     if (status == LLMPERF_OK && run->kind == LLMPERF_RUN_OFFLINE)
         status = set_in_flight(j, run, c, why);
     if (status == LLMPERF_OK)
@@ -247,7 +251,7 @@ static llmperf_status join_sample(join *j, const llmperf_samples *all, const llm
                                .measured = sample->time_s,
                                .predicted = llmperf_estimate_op(&c, &sample->op, j->workspace),
                                .kind = llmperf_config_estimate_kind(&c),
-                               .roofline = llmperf_time_op(&sample->op, hw, NULL, NULL, NULL),
+                               .roofline = time_op(&sample->op, hw, NULL, NULL, NULL),
                                .flags = sample->flags};
     memcpy(row.file, run.file, sizeof row.file);
     /* what a cache held apart: predictions are for memory */

@@ -5,6 +5,9 @@
 
 #include "llmperf/join.h"
 #include "llmperf/load.h"
+#include "model_object.h"
+#include "calib_object.h"
+#include "engine_object.h"
 
 /* ---- names (join_names.c) -------------------------------------------------------------------------- */
 

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "join.h"
+#include "model_object.h"
+#include "calib_object.h"
+#include "engine_object.h"
 
 /* ---- names that were seen ------------------------------------------------------------------------------- */
 
@@ -158,16 +161,9 @@ static const llmperf_model *model_of_shape(names *n, const llmperf_run *run)
         return NULL;
     if (k->model || k->status != LLMPERF_OK)
         return k->model;
-    llmperf_model *model = calloc(1, sizeof *model);
-    if (!model) {
+    k->status = llmperf_run_model(run, &k->model, NULL);
+    if (k->status == LLMPERF_E_MEMORY)
         llmperf_fail(n->error, LLMPERF_E_MEMORY, "out of memory");
-        return NULL;
-    }
-    k->status = llmperf_run_model(run, model, NULL);
-    if (k->status == LLMPERF_OK)
-        k->model = model;
-    else
-        free(model);
     return k->model;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Measured operators beside their predictions, chosen so that a figure can show them. */
 #include "llmperf/chart.h"
+#include "config_object.h"
+#include "time_op.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -209,7 +211,7 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
             .measured = s->time_s,
             .predicted = llmperf_estimate_op(&of_part, &then, workspace),
             .kind = llmperf_config_estimate_kind(&of_part),
-            .roofline = llmperf_time_op(&s->op, filter->hw, NULL, NULL, NULL),
+            .roofline = time_op(&s->op, filter->hw, NULL, NULL, NULL),
             .flags = s->flags,
         };
         describe(s, &row);
@@ -487,8 +489,8 @@ static void finish_dense(const chooser *c, const shape *one, llmperf_curve *curv
     if (!curve || curve->count == 0)
         return;
     const llmperf_op *first = &curve->item[0].op, *last = &curve->item[curve->count - 1].op;
-    llmperf_time_op(first, hw, c->filter.calib, &small, NULL);
-    llmperf_time_op(last, hw, c->filter.calib, &large, NULL);
+    time_op(first, hw, c->filter.calib, &small, NULL);
+    time_op(last, hw, c->filter.calib, &large, NULL);
     if (!(large.compute_s > 0) || !(small.memory_s > 0))
         return;
     llmperf_crossing knee =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Devices by what users call them, and their datasheets. */
 #include "llmperf/device.h"
+#include "calib_object.h"
 
 #include <math.h>
 #include <stdarg.h>

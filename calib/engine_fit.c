@@ -10,6 +10,10 @@
 
 #include "engine_rows.h"
 #include "fit_internal.h"
+#include "engine_object.h"
+#include "read.h"
+#include "engine_field.h"
+#include "kin.h"
 
 enum { ROUNDS = 4, ROUNDS_AGAIN = 2 };
 
@@ -29,13 +33,13 @@ static llmperf_engine_part typical(const llmperf_hw *hw, bool serving)
 {
     llmperf_engine_part part = {.serving = serving};
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
-        part.param[k] = llmperf_engine_typical_on(hw, (llmperf_engine_param)k);
+        part.param[k] = engine_typical_on(hw, (llmperf_engine_param)k);
     return part;
 }
 
 static bool are_kin(const engine_fitter *f, int a, int b)
 {
-    return llmperf_engine_likeness(&f->rows->part[a], &f->rows->part[b]) > 0;
+    return engine_likeness(&f->rows->part[a], &f->rows->part[b]) > 0;
 }
 
 /* To five digits: the file is read by people, and no interval shows a sixth. */
@@ -77,8 +81,7 @@ static bool fit_first(const engine_fitter *f, int part, int without, int rounds,
     llmperf_engine_part one = typical(&f->rows->part[part], f->rows->serving[part]);
     memcpy(prior.param, one.param, sizeof prior.param);
     for (int k = 0; k < ENGINE_FITTED; k++)
-        prior.deviation[k] =
-            llmperf_engine_spread_on(&f->rows->part[part], (llmperf_engine_param)k, false);
+        prior.deviation[k] = engine_spread_on(&f->rows->part[part], (llmperf_engine_param)k, false);
     if (rounds < ROUNDS) /* start where the fit to all rows ended */
         memcpy(one.param, f->first[part].param, sizeof one.param);
     int64_t count = gather(f, part, without);
@@ -104,8 +107,7 @@ static int lend(const engine_fitter *f, const llmperf_engine_part *fits, const i
         lender[count] = &fits[i];
         hw[count++] = &f->rows->part[i];
     }
-    llmperf_engine_mean(lender, hw, count, &f->rows->part[part], f->rows->serving[part], param,
-                        &nearest);
+    engine_mean(lender, hw, count, &f->rows->part[part], f->rows->serving[part], param, &nearest);
     return count;
 }
 
@@ -120,8 +122,7 @@ static bool fit_again(const engine_fitter *f, const llmperf_engine_part *fits, c
         return true;
     }
     for (int k = 0; k < ENGINE_FITTED; k++)
-        prior.deviation[k] =
-            llmperf_engine_spread_on(&f->rows->part[part], (llmperf_engine_param)k, true);
+        prior.deviation[k] = engine_spread_on(&f->rows->part[part], (llmperf_engine_param)k, true);
     int64_t count = gather(f, part, without);
     if (count == 0) {
         memcpy(one.param, prior.param, sizeof one.param);
@@ -394,8 +395,8 @@ static void mark_fitted(const llmperf_hw *hw, llmperf_engine_part *part, bool al
 {
     part->fitted = 0;
     for (int k = 0; k < ENGINE_FITTED; k++)
-        if (llmperf_engine_param_applies(hw, (llmperf_engine_param)k) &&
-            part->error[k] < 0.5 * llmperf_engine_spread_on(hw, (llmperf_engine_param)k, !alone))
+        if (engine_param_applies(hw, (llmperf_engine_param)k) &&
+            part->error[k] < 0.5 * engine_spread_on(hw, (llmperf_engine_param)k, !alone))
             part->fitted |= 1u << k;
 }
 
@@ -582,7 +583,7 @@ static void name_engine(const llmperf_spec_paths *paths, const llmperf_engine_fi
         n->aliases[i] = options->aliases[i];
     if (options->engine && !n->aliases[0] &&
         llmperf_find_engine(paths, options->engine, path, NULL) == LLMPERF_OK &&
-        llmperf_engine_load(path, &n->shipped, NULL) == LLMPERF_OK) {
+        engine_load(path, &n->shipped, NULL) == LLMPERF_OK) {
         n->options.engine = n->shipped.name;
         for (int i = 0; i < n->shipped.alias_count; i++)
             n->aliases[i] = n->shipped.aliases[i];
@@ -608,7 +609,7 @@ static void describe(const naming *n, llmperf_engine *engine)
 
 llmperf_status llmperf_fit_engine(const llmperf_runs *runs, const llmperf_spec_paths *paths,
                                   const llmperf_engine_fit_options *options,
-                                  llmperf_engine *ret_engine, llmperf_error *error)
+                                  llmperf_engine **ret_engine, llmperf_error *error)
 {
     engine_rows *rows = calloc(1, sizeof *rows);
     llmperf_engine *engine = calloc(1, sizeof *engine);
@@ -624,12 +625,13 @@ llmperf_status llmperf_fit_engine(const llmperf_runs *runs, const llmperf_spec_p
         status = fit_rows(rows, &names->options, engine, error);
     if (status == LLMPERF_OK) {
         describe(names, engine);
-        *ret_engine = *engine;
+        *ret_engine = engine;
+        engine = NULL;
     }
 out:
     engine_rows_free(rows);
     free(rows);
-    free(engine);
+    llmperf_engine_free(engine);
     free(names);
     return status;
 }

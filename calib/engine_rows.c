@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Measurements of engines as operators of whole steps, and the time that a profile gives them. */
 #include "engine_rows.h"
+#include "config_object.h"
+#include "engine_object.h"
+#include "read.h"
+#include "config.h"
+#include "host.h"
+#include "profile.h"
+#include "time_op.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -76,12 +83,23 @@ static int part_of(builder *b, const llmperf_run *run, llmperf_error *why)
     return rows->part_count++;
 }
 
+static llmperf_status model_of_shape(const llmperf_run *run, llmperf_model *model,
+                                     llmperf_error *why)
+{
+    llmperf_model *made = NULL;
+    llmperf_status status = llmperf_run_model(run, &made, why);
+    if (status == LLMPERF_OK)
+        *model = *made;
+    llmperf_model_free(made);
+    return status;
+}
+
 static llmperf_status load_model(builder *b, const llmperf_run *run, llmperf_model *model,
                                  llmperf_error *why)
 {
     char path[LLMPERF_PATH_MAX];
     if (run->shape.layers > 0)
-        return llmperf_run_model(run, model, why);
+        return model_of_shape(run, model, why);
     if (!run->model[0]) {
         if (!b->options->model)
             return llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run names no model");
@@ -89,7 +107,7 @@ static llmperf_status load_model(builder *b, const llmperf_run *run, llmperf_mod
         return LLMPERF_OK;
     }
     llmperf_status status = llmperf_find_model(b->paths, run->model, path, why);
-    return status == LLMPERF_OK ? llmperf_model_load(path, model, why) : status;
+    return status == LLMPERF_OK ? model_load(path, model, why) : status;
 }
 
 /* Index of the model a run is of; -1 with a reason. */
@@ -171,7 +189,7 @@ static double roofline_of(const engine_rows *rows, const engine_row *row)
         const engine_step *step = &rows->step[s];
         for (int64_t i = step->first; i < step->first + step->count; i++)
             sum += step->times * rows->op[i].repeat *
-                   llmperf_time_op(&rows->op[i], &rows->part[row->part], NULL, NULL, NULL);
+                   time_op(&rows->op[i], &rows->part[row->part], NULL, NULL, NULL);
     }
     return sum;
 }
@@ -229,7 +247,7 @@ static llmperf_status add_run(builder *b, const llmperf_run *run, llmperf_error 
     if (status == LLMPERF_OK)
         status = check_devices(run, &rows->part[row.part], &w, why);
     if (status == LLMPERF_OK)
-        status = llmperf_config_init(&c, model, &rows->part[row.part], NULL, &w, why);
+        status = config_init(&c, model, &rows->part[row.part], NULL, &w, why);
     double time_s = status == LLMPERF_OK ? llmperf_run_time(run, &c.workload) : 0;
     if (status == LLMPERF_OK && !(time_s > 0))
         status = llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "no time was measured");
@@ -336,10 +354,10 @@ void engine_form_set(engine_form *form, const llmperf_hw *hw, const double *para
     double d[LLMPERF_ENGINE_PARAM_COUNT];
     memset(&form->part, 0, sizeof form->part);
     memcpy(form->part.param, param, sizeof form->part.param);
-    llmperf_engine_calib(&NAMELESS, &form->part, hw, NULL, &form->calib);
+    engine_calib(&NAMELESS, &form->part, hw, NULL, &form->calib);
     for (int e = 0; with_chain && e < form->calib.entry_count; e++)
         for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
-            llmperf_engine_derivative(&form->part, hw, &form->calib.entry[e], (llmperf_param)p, d);
+            engine_derivative(&form->part, hw, &form->calib.entry[e], (llmperf_param)p, d);
             memcpy(form->chain[e][p], d, sizeof form->chain[e][p]);
         }
 }
@@ -374,14 +392,13 @@ double engine_row_time(const engine_rows *rows, const engine_row *row, const eng
         for (int64_t i = step->first; i < step->first + step->count; i++) {
             const llmperf_op *op = &rows->op[i];
             llmperf_gradient g;
-            double t =
-                op->repeat * llmperf_time_op(op, hw, &form->calib, NULL, ret_dlog ? &g : NULL);
+            double t = op->repeat * time_op(op, hw, &form->calib, NULL, ret_dlog ? &g : NULL);
             ops_s += t;
             if (ret_dlog)
                 add_gradient(form, &g, times * t, sum);
         }
         double step_s =
-            ops_s + llmperf_host_time(&form->calib.host, step->layers, step->sequences, ops_s, 0);
+            ops_s + host_time_of(&form->calib.host, step->layers, step->sequences, ops_s, 0);
         total += times * step_s;
         sum[LLMPERF_ENGINE_STEP] += times;
         sum[LLMPERF_ENGINE_LAYER] += times * step->layers;

@@ -6,6 +6,9 @@
 
 #include "llmperf/fit_engine.h"
 #include "llmperf/predict.h"
+#include "model_object.h"
+#include "calib_object.h"
+#include "engine_object.h"
 
 enum { ENGINE_FITTED = LLMPERF_ENGINE_PARAM_COUNT }; /* all parameters are fitted */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The fit: robust nonlinear least squares on log(predicted / measured), where predicted is
- * llmperf_time_op() itself and the Jacobian its gradient. Includes GSL, as fit_engine.c does alone
+ * time_op() itself and the Jacobian its gradient. Includes GSL, as fit_engine.c does alone
  * beside it: GSL is under the GPL, version 3 or later; this file stays MIT, a binary with it is under
  * the GPL.
  */
@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "fit_internal.h"
+#include "calib_object.h"
+#include "time_op.h"
 
 enum {
     FREE_MAX = 16,
@@ -334,7 +336,7 @@ static int visit(solver *s, const gsl_vector *u)
         return GSL_SUCCESS;
     put_params(s, u, slope);
     for (size_t i = 0; i < s->count; i++) {
-        double t = llmperf_time_op(&s->row[i]->op, s->problem->hw, s->calib, NULL, &g);
+        double t = time_op(&s->row[i]->op, s->problem->hw, s->calib, NULL, &g);
         double r = log(t) - s->row[i]->log_time;
         if (!isfinite(r))
             return GSL_EDOM;
@@ -743,7 +745,7 @@ static void promising(solver *s, const dropped *out, bool ret_worth[FREE_MAX])
         of[c].flat = true;
     for (size_t i = 0; i < s->count; i++) {
         llmperf_gradient g;
-        double t = llmperf_time_op(&s->row[i]->op, s->problem->hw, s->calib, NULL, &g);
+        double t = time_op(&s->row[i]->op, s->problem->hw, s->calib, NULL, &g);
         double r = log(t) - s->row[i]->log_time, w = s->weight[i];
         rr += w * r * r;
         for (size_t k = 0; k < p; k++)
@@ -979,7 +981,7 @@ static double fold_error(const solver *s, int fold, int64_t *ret_rows)
         const fit_row *r = s->row[i];
         if (r->fold != fold)
             continue;
-        double t = llmperf_time_op(&r->op, s->problem->hw, s->calib, NULL, NULL);
+        double t = time_op(&r->op, s->problem->hw, s->calib, NULL, NULL);
         sum += fabs(t / exp(r->log_time) - 1);
         ++*ret_rows;
     }

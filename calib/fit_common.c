@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "fit_internal.h"
+#include "calib_object.h"
+#include "fits.h"
 
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size)
 {
@@ -35,7 +37,7 @@ double fit_quantile(const double *sorted, int64_t count, double share)
 
 void fit_calib_of(const llmperf_calib_entry *entry, llmperf_calib *ret_calib)
 {
-    llmperf_calib_init(ret_calib);
+    calib_init(ret_calib);
     ret_calib->entry_count = 1;
     ret_calib->entry[0] = *entry;
     if (entry->key.regime == LLMPERF_REGIME_MIXED) /* its parts have fits of their own */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "engine_rows.h"
+#include "engine_field.h"
 
 enum { ITERATIONS = 20 };
 
@@ -192,7 +193,7 @@ bool engine_solve(const engine_rows *rows, const engine_row *const *row, int64_t
     engine_problem p = {.rows = rows, .row = row, .count = (size_t)count, .hw = hw, .prior = prior};
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
     for (int k = 0; k < ENGINE_FITTED; k++)
-        if (llmperf_engine_param_applies(hw, (llmperf_engine_param)k))
+        if (engine_param_applies(hw, (llmperf_engine_param)k))
             p.free[p.free_count++] = k;
     gsl_vector *u = gsl_vector_alloc((size_t)p.free_count);
     p.form = calloc(1, sizeof *p.form);

@@ -4,6 +4,7 @@
 #define LLMPERF_CALIB_FIT_INTERNAL_H
 
 #include "llmperf/fit.h"
+#include "calib_object.h"
 
 /* One measured operator of a group. */
 typedef struct fit_row {
@@ -54,5 +55,10 @@ double fit_quantile(const double *sorted, int64_t count, double share);
 uint64_t fit_hash(uint64_t hash, const void *bytes, size_t size); /* FNV-1a */
 uint64_t fit_hash_op(uint64_t hash, const llmperf_op *op);
 #define FIT_HASH_START 14695981039346656037u
+
+/* Half width of the interval of log(time) of one operator at `z` standard deviations: parameters
+ * (gradient x covariance) and residual. */
+double fit_half_width(const llmperf_calib_entry *entry, const double dlog[LLMPERF_PARAM_COUNT],
+                      double z);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "llmperf/fit.h"
 #include "llmperf/load.h"
+#include "calib_object.h"
+#include "entry.h"
 
 static void name_calib(const llmperf_fits_naming *naming, const llmperf_hw *hw,
                        const llmperf_fits *fits, llmperf_calib *calib)
@@ -39,7 +41,7 @@ static llmperf_status complete(const llmperf_fits_naming *naming, const llmperf_
             status = llmperf_load_calib(&options, hw, &from, error);
         if (status == LLMPERF_OK && from)
             status = llmperf_calib_complete(calib, from, error);
-        free(from);
+        llmperf_calib_free(from);
     }
     return status;
 }
@@ -48,18 +50,16 @@ llmperf_status llmperf_fits_name(const llmperf_fits *fits, const llmperf_hw *hw,
                                  const llmperf_fits_naming *naming, llmperf_calib **ret_calib,
                                  llmperf_error *error)
 {
-    llmperf_calib *calib = malloc(sizeof *calib);
-    if (!calib)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_calib_init(calib);
-    llmperf_status status = llmperf_fits_to_calib(fits, calib, error);
+    NEEDS(fits && hw_is_sound(hw) && naming && ret_calib, error);
+    llmperf_calib *calib = NULL;
+    llmperf_status status = llmperf_fits_to_calib(fits, &calib, error);
     if (status == LLMPERF_OK)
         status = complete(naming, hw, calib, error);
     if (status == LLMPERF_OK) {
         name_calib(naming, hw, fits, calib);
         *ret_calib = calib;
     } else {
-        free(calib);
+        llmperf_calib_free(calib);
     }
     return status;
 }

@@ -10,6 +10,10 @@
 #include <string.h>
 
 #include "fit_internal.h"
+#include "calib_object.h"
+#include "fits.h"
+#include "time_op.h"
+#include "entry.h"
 
 enum { POINTS = 3000, FOLDS = 10, FEW = 8, CLASS_LEAST = 100, REPEATS_MOST = 1000 };
 
@@ -30,8 +34,8 @@ void llmperf_fits_free(llmperf_fits *fits)
     memset(fits, 0, sizeof *fits);
 }
 
-double llmperf_fit_spread(const llmperf_calib_entry *entry, const double dlog[LLMPERF_PARAM_COUNT],
-                          double z)
+double fit_half_width(const llmperf_calib_entry *entry, const double dlog[LLMPERF_PARAM_COUNT],
+                      double z)
 {
     double variance = entry->residual * entry->residual;
     int at[LLMPERF_PARAM_COUNT], count = 0; /* the others have no covariance */
@@ -46,7 +50,7 @@ double llmperf_fit_spread(const llmperf_calib_entry *entry, const double dlog[LL
 
 /* ---- what a sample belongs to ------------------------------------------------------------------------- */
 
-/* Vector arithmetic, as llmperf_config_init() chooses it. */
+/* Vector arithmetic, as config_init() chooses it. */
 static llmperf_dtype vector_dtype(const llmperf_hw *hw)
 {
     static const llmperf_dtype order[] = {LLMPERF_DTYPE_FP32, LLMPERF_DTYPE_BF16,
@@ -247,8 +251,7 @@ static group *group_for(grouping *g, const llmperf_sample *s, llmperf_calib_key 
     char library[48];
     snprintf(library, sizeof library, "%.47s", g->all->name[s->library]);
     for (int i = g->count - 1; i >= 0; i--)
-        if (llmperf_calib_same_key(&g->group[i].key, &key) &&
-            strcmp(g->group[i].library, library) == 0)
+        if (calib_same_key(&g->group[i].key, &key) && strcmp(g->group[i].library, library) == 0)
             return &g->group[i];
     if (g->count == GROUPS_MAX)
         return NULL;
@@ -294,7 +297,7 @@ static bool file_under(grouping *g, const llmperf_sample *s, llmperf_calib_key k
     bool timeable = op.kind == LLMPERF_KIND_COLLECTIVE
                         ? llmperf_hw_link(g->hw, op.devices) != NULL
                         : op.flop <= 0 || g->hw->peak_flop_per_s[op.dtype] > 0;
-    if (!timeable || s->time_s < TOO_FAST * llmperf_time_op(&op, g->hw, NULL, NULL, NULL)) {
+    if (!timeable || s->time_s < TOO_FAST * time_op(&op, g->hw, NULL, NULL, NULL)) {
         bool latency_alone = timeable && op.kind == LLMPERF_KIND_COLLECTIVE;
         /* the datasheet's latency is a default, no floor */
         if (!latency_alone || s->time_s < TOO_FAST * op.link_bytes /
@@ -475,7 +478,7 @@ static bool put_constants(const group *own, const llmperf_hw *hw, llmperf_calib_
     for (int64_t i = 0; i < own->count; i++) {
         llmperf_op op = op_on(own->sample[i], hw);
         llmperf_time t;
-        llmperf_time_op(&op, hw, NULL, &t, NULL);
+        time_op(&op, hw, NULL, &t, NULL);
         terms[i] = (bare){t.compute_s, fmax(t.memory_s, t.link_s), own->sample[i]->time_s};
     }
     q->constant_frac = own->count > 0 ? best_constants(terms, own->count) : 0;
@@ -503,9 +506,9 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         const llmperf_sample *s = own->sample[i];
         llmperf_op op = op_on(s, hw);
         llmperf_gradient g;
-        double ideal = llmperf_time_op(&op, hw, NULL, NULL, NULL);
+        double ideal = time_op(&op, hw, NULL, NULL, NULL);
         llmperf_op then = op_as_usual(s, hw, own->stream_bytes_per_s);
-        double predicted = llmperf_time_op(&then, hw, calib, NULL, &g);
+        double predicted = time_op(&then, hw, calib, NULL, &g);
         double ratio = predicted / s->time_s, residual = -log(ratio);
         error[i] = fabs(ratio - 1);
         sum += error[i];
@@ -513,7 +516,7 @@ static bool judge(const group *own, const llmperf_hw *hw, const llmperf_calib_en
         squares += residual * residual;
         roofline += fabs(ideal / s->time_s - 1);
         if (ret_coverage)
-            inside += fabs(residual) <= llmperf_fit_spread(entry, g.dlog[0], Z90);
+            inside += fabs(residual) <= fit_half_width(entry, g.dlog[0], Z90);
         r[i] = (family_residual){family_of(s), residual};
         range_of(q, &op, s->time_s, i == 0);
     }
@@ -578,7 +581,7 @@ static double error_of(const group *own, const llmperf_hw *hw, const llmperf_cal
                        const llmperf_sample *s)
 {
     llmperf_op op = op_as_usual(s, hw, own->stream_bytes_per_s);
-    return log(s->time_s / llmperf_time_op(&op, hw, calib, NULL, NULL));
+    return log(s->time_s / time_op(&op, hw, calib, NULL, NULL));
 }
 
 /* Every sample beside the next one of the same operator, each beside what the fit makes of it: memory
@@ -741,12 +744,12 @@ static bool part_of(const group *whole, bool (*is_in)(const llmperf_sample *s, i
 
 static bool has_heads(const llmperf_sample *s, int64_t heads)
 {
-    return llmperf_head_group_of(&s->op) == (llmperf_head_group)heads;
+    return head_group_of(&s->op) == (llmperf_head_group)heads;
 }
 
 static bool has_size(const llmperf_sample *s, int64_t size)
 {
-    return llmperf_head_size_of(&s->op) == (llmperf_head_size)size;
+    return head_size_of(&s->op) == (llmperf_head_size)size;
 }
 
 static bool has_any(const llmperf_sample *s, int64_t which)
@@ -1283,15 +1286,13 @@ static bool is_joined(const llmperf_fits *fits, const llmperf_fit_one *one)
         key.regime = LLMPERF_REGIME_EXTEND;
         key.heads = LLMPERF_HEADS_ANY; /* fits of all classes together time any of them */
         key.head_size = LLMPERF_HEAD_SIZE_ANY;
-        if (end && fits->fit[i].status == LLMPERF_OK &&
-            llmperf_calib_same_key(&key, &one->entry.key))
+        if (end && fits->fit[i].status == LLMPERF_OK && calib_same_key(&key, &one->entry.key))
             return true;
     }
     return false;
 }
 
-llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *ret_calib,
-                                     llmperf_error *error)
+static llmperf_status put_fits(const llmperf_fits *fits, llmperf_calib *calib, llmperf_error *error)
 {
     for (int i = 0; i < fits->count; i++) {
         const llmperf_fit_one *one = &fits->fit[i];
@@ -1300,29 +1301,44 @@ llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *re
         for (int k = 0; k < i; k++) {
             char what[96];
             if (fits->fit[k].status == LLMPERF_OK &&
-                llmperf_calib_same_key(&fits->fit[k].entry.key, &one->entry.key))
+                calib_same_key(&fits->fit[k].entry.key, &one->entry.key))
                 return llmperf_fail(error, LLMPERF_E_USAGE,
                                     "two libraries have a fit for %s: '%s' and '%s'; one is "
                                     "allowed in a calibration",
                                     llmperf_calib_describe(&one->entry.key, what, sizeof what),
                                     fits->fit[k].entry.library, one->entry.library);
         }
-        llmperf_status status = llmperf_calib_add(ret_calib, &one->entry, error);
+        llmperf_status status = calib_add(calib, &one->entry, error);
         if (status != LLMPERF_OK)
             return status;
     }
     int named = 0; /* the library's name is that of the products, whoever made the collectives */
-    while (named < ret_calib->entry_count && ret_calib->entry[named].key.kind != LLMPERF_KIND_GEMM)
+    while (named < calib->entry_count && calib->entry[named].key.kind != LLMPERF_KIND_GEMM)
         named++;
-    named = named < ret_calib->entry_count ? named : 0;
-    memcpy(ret_calib->library, ret_calib->entry[named].library, sizeof ret_calib->library);
-    snprintf(ret_calib->digest, sizeof ret_calib->digest, "%s", fits->digest);
-    snprintf(ret_calib->device, sizeof ret_calib->device, "%s", fits->device);
-    ret_calib->samples = fits->samples;
-    ret_calib->throttled = fits->throttled;
-    ret_calib->contended = fits->contended;
-    ret_calib->stream_bytes_per_s = fits->stream_bytes_per_s;
+    named = named < calib->entry_count ? named : 0;
+    memcpy(calib->library, calib->entry[named].library, sizeof calib->library);
+    snprintf(calib->digest, sizeof calib->digest, "%s", fits->digest);
+    snprintf(calib->device, sizeof calib->device, "%s", fits->device);
+    calib->samples = fits->samples;
+    calib->throttled = fits->throttled;
+    calib->contended = fits->contended;
+    calib->stream_bytes_per_s = fits->stream_bytes_per_s;
     return LLMPERF_OK;
+}
+
+llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib **ret_calib,
+                                     llmperf_error *error)
+{
+    NEEDS(fits && ret_calib, error);
+    llmperf_calib *calib = NULL;
+    llmperf_status status = llmperf_calib_new(&calib, error);
+    if (status == LLMPERF_OK)
+        status = put_fits(fits, calib, error);
+    if (status == LLMPERF_OK)
+        *ret_calib = calib;
+    else
+        llmperf_calib_free(calib);
+    return status;
 }
 
 bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
@@ -1338,7 +1354,7 @@ bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
         group own;
         key.heads = LLMPERF_HEADS_ANY;
         key.head_size = LLMPERF_HEAD_SIZE_ANY;
-        if (!llmperf_calib_same_key(&g.group[i].key, &key) ||
+        if (!calib_same_key(&g.group[i].key, &key) ||
             strcmp(g.group[i].library, entry->library) != 0)
             continue;
         if (!rows_for(&g, &g.group[i], entry, &own))

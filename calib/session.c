@@ -11,6 +11,8 @@
 #include "llmperf/output.h"
 #include "peaks.h"
 #include "text.h"
+#include "calib_object.h"
+#include "fits.h"
 
 typedef llmperf_session session;
 
@@ -266,7 +268,7 @@ void llmperf_session_free(llmperf_session *s)
     llmperf_samples_free(&s->samples);
     llmperf_fits_free(&s->fits);
     llmperf_loaded_free(&s->spec);
-    free(s->calib);
+    llmperf_calib_free(s->calib);
     llmperf_device_close(&s->opened);
     free(s->paths);
     free(s);
@@ -450,7 +452,7 @@ static void sign(const session *s, llmperf_calib *calib)
     date_text(calib->date, sizeof calib->date);
 }
 
-static llmperf_status fit(session *s, llmperf_calib *calib, llmperf_error *error)
+static llmperf_status fit(session *s, llmperf_calib **ret_calib, llmperf_error *error)
 {
     const llmperf_samples *all = &s->samples;
     /* engines get the library's first choice; the fastest one is kept for comparison alone */
@@ -458,15 +460,19 @@ static llmperf_status fit(session *s, llmperf_calib *calib, llmperf_error *error
                                      "nccl", NULL};
     const llmperf_fit_options options = {.gemv_apart = strcmp(s->opened.device.kind, "cpu") == 0,
                                          .libraries = libraries};
-    llmperf_calib_init(calib);
+    llmperf_calib *calib = NULL;
     llmperf_status status = llmperf_fit(all, s->spec.hw, &options, &s->fits, error);
     if (status == LLMPERF_OK)
-        status = llmperf_fits_to_calib(&s->fits, calib, error);
+        status = llmperf_fits_to_calib(&s->fits, &calib, error);
     if (status == LLMPERF_OK && calib->entry_count == 0)
         status = llmperf_fail(error, LLMPERF_E_FIT, "nothing could be fitted: %s",
                               s->fits.count > 0 ? s->fits.fit[0].why : "no operator was measured");
-    if (status == LLMPERF_OK)
+    if (status == LLMPERF_OK) {
         sign(s, calib);
+        *ret_calib = calib;
+    } else {
+        llmperf_calib_free(calib);
+    }
     return status;
 }
 
@@ -476,20 +482,13 @@ llmperf_status llmperf_session_fit(llmperf_session *s, llmperf_error *error)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a session is fitted once");
     if (s->samples.count == 0 && s->skipped.count > 0)
         return llmperf_fail(error, s->failure, "nothing could be measured: %s", s->skipped.text[0]);
-    llmperf_calib *calib = calloc(1, sizeof *calib);
-    if (!calib)
-        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     /* notes on company and libraries are complete only now */
     s->opened.backend->describe(s->opened.handle, &s->opened.device, NULL);
     s->peaks = peaks_find(s);
     llmperf_status status = choose_hw(s, error);
     s->fitted = status == LLMPERF_OK;
     if (status == LLMPERF_OK)
-        status = fit(s, calib, error);
-    if (status == LLMPERF_OK)
-        s->calib = calib;
-    else
-        free(calib);
+        status = fit(s, &s->calib, error);
     return status;
 }
 

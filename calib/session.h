@@ -5,6 +5,7 @@
 
 #include "llmperf/session.h"
 #include "schedule.h"
+#include "calib_object.h"
 
 struct llmperf_session {
     llmperf_session_options options;

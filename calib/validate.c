@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "llmperf/samples.h"
+#include "config_object.h"
+#include "time_op.h"
 
 static const double MOVED = 0.02; /* of a prediction, by the speed of memory: worth a row */
 /* As much longer for a step as for an operator: what company spoils is repeated. */
@@ -47,7 +49,7 @@ static const char *group_of(const llmperf_op *op)
 /* One launch of the operator as the datasheet alone would have it. */
 static double roofline_of(const validation *v, const llmperf_op *op)
 {
-    return llmperf_time_op(op, v->c->hw, NULL, NULL, NULL);
+    return time_op(op, v->c->hw, NULL, NULL, NULL);
 }
 
 static llmperf_status add_row(validation *v, const char *label, const char *group, double measured,

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "llmperf/validate.h"
+#include "config_object.h"
+#include "config.h"
 
 /* ---- what to know ---------------------------------------------------------------------------- */
 
@@ -116,7 +118,7 @@ static llmperf_status validate_batches(validation *v, const llmperf_model *model
     for (int64_t i = 0; i < v->options->batch_count && status == LLMPERF_OK; i++) {
         llmperf_config c;
         w.batch = v->batch = v->options->batches[i];
-        status = llmperf_config_init(&c, model, hw, calib, &w, error);
+        status = config_init(&c, model, hw, calib, &w, error);
         if (status == LLMPERF_OK)
             status = validate_batch(v, &c, error);
     }

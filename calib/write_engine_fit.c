@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "llmperf/fit_engine.h"
+#include "engine_object.h"
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
 

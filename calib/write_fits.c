@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "llmperf/fit.h"
+#include "calib_object.h"
 
 static void put_percent(FILE *out, double frac)
 {

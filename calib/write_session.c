@@ -6,6 +6,8 @@
 #include "llmperf/predict.h"
 #include "session.h"
 #include "text.h"
+#include "calib_object.h"
+#include "time_op.h"
 
 static const double REFERENCE_WIDTH = 4096; /* of the layer whose compute-bound batch is told */
 
@@ -216,7 +218,7 @@ static void put_crossings(FILE *out, const llmperf_session *s, const llmperf_hw 
             continue;
         const llmperf_op op = llmperf_sample_gemm(dtype, LLMPERF_DTYPE_NONE, 64, width, width);
         llmperf_time t;
-        llmperf_time_op(&op, hw, calib, &t, NULL);
+        time_op(&op, hw, calib, &t, NULL);
         double peak = op.flop / t.compute_s, bandwidth = op.bytes / t.memory_s;
         double w = op.weight_bytes / (width * width), a = op.output_bytes / (64 * width);
         llmperf_crossing ours = llmperf_gemm_crossing(width, width, w, a, peak, bandwidth);

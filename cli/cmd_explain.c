@@ -26,11 +26,10 @@ static const option OPTIONS[] = {
 
 /* What is explained, for one model; everything large is static and needed once. The caller frees. */
 static llmperf_status explain(const explain_arguments *a, const option_result *result,
-                              llmperf_loaded *l, llmperf_explanation **ret_explanation,
-                              llmperf_error *error)
+                              llmperf_loaded *l, llmperf_config **ret_config,
+                              llmperf_explanation **ret_explanation, llmperf_error *error)
 {
-    static llmperf_prediction prediction;
-    static llmperf_config c;
+    static llmperf_prediction prediction = LLMPERF_PREDICTION_INIT;
     llmperf_workload workload;
     const char *hw_name = result->positional_count > 2 ? result->positional[2] : NULL;
     llmperf_status status = llmperf_explain_check(result->positional[0], error);
@@ -43,15 +42,15 @@ static llmperf_status explain(const explain_arguments *a, const option_result *r
     if (status == LLMPERF_OK)
         status = common_load(&a->common, result->positional[1], hw_name, l, error);
     if (status == LLMPERF_OK)
-        status = llmperf_config_init(&c, l->model, l->hw, l->calib, &workload, error);
+        status = llmperf_config_new(l->model, l->hw, l->calib, &workload, ret_config, error);
     if (status == LLMPERF_OK && hw_name)
-        status = llmperf_predict(&c, &prediction, error);
+        status = llmperf_predict(*ret_config, &prediction, error);
     if (status != LLMPERF_OK)
         return status;
     const llmperf_explain_query query = {
         .name = result->positional[0],
         .prefill = a->phase == 1,
-        .c = &c,
+        .c = *ret_config,
         .prediction = hw_name ? &prediction : NULL,
         .asked = &workload,
     };
@@ -82,6 +81,7 @@ static int run(int argc, char **argv)
     option_result result = {0};
     llmperf_error error = {0};
     llmperf_loaded l = {0};
+    llmperf_config *c = NULL;
 
     llmperf_status status = common_parse(&COMMAND_EXPLAIN, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -94,10 +94,11 @@ static int run(int argc, char **argv)
     if (list && result.positional_count > 1)
         status = llmperf_fail(&error, LLMPERF_E_USAGE, "'explain list' takes nothing more");
     else if (!list)
-        status = explain(&arguments, &result, &l, &explanation, &error);
+        status = explain(&arguments, &result, &l, &c, &explanation, &error);
     if (status == LLMPERF_OK)
         status = write(&arguments.common, explanation, &error);
     llmperf_explanation_free(explanation);
+    llmperf_config_free(c);
     llmperf_loaded_free(&l);
     return common_report(status, &error);
 }

@@ -102,7 +102,7 @@ static llmperf_status write_calib(const fit_arguments *a, const llmperf_hw *hw,
         llmperf_status closed = llmperf_output_close(&output, status == LLMPERF_OK, error);
         status = status == LLMPERF_OK ? closed : status;
     }
-    free(calib);
+    llmperf_calib_free(calib);
     return status;
 }
 

@@ -43,7 +43,7 @@ static bool is_ad_hoc(const layers_arguments *a)
 }
 
 /* The model that the dimensions describe: a llama-like decoder in bf16. */
-static llmperf_status ad_hoc_model(const layers_arguments *a, llmperf_model *ret_model,
+static llmperf_status ad_hoc_model(const layers_arguments *a, llmperf_model **ret_model,
                                    llmperf_error *error)
 {
     const struct {
@@ -67,38 +67,18 @@ static llmperf_status ad_hoc_model(const layers_arguments *a, llmperf_model *ret
         return llmperf_fail(error, LLMPERF_E_USAGE,
                             "%lld heads do not divide hidden size %lld; give --head-dim",
                             (long long)a->heads, (long long)a->hidden);
-    int64_t head_dim = a->head_dim ? a->head_dim : a->hidden / a->heads;
-    llmperf_model model = {
-        .name = "ad-hoc",
-        .architecture = "ad hoc",
-        .hidden = a->hidden,
-        .vocab = a->vocab,
-        .embedding_dim = a->hidden,
-        .tied = a->tied == 1,
-        .final_norm = true,
-        .dtype = LLMPERF_DTYPE_BF16,
-        .layer_kind_count = 1,
-        .layers = {{
-            .count = a->layers,
-            .norms = 2,
-            .attention = {.heads = a->heads,
-                          .kv_heads = a->kv_heads ? a->kv_heads : a->heads,
-                          .head_dim = head_dim,
-                          .value_dim = head_dim,
-                          .rope = true},
-            .mlp = {.ffn = a->ffn, .gated = a->gated != 0},
-        }},
-    };
-    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
-        model.weight_dtype[i] = LLMPERF_DTYPE_BF16;
-        model.weight_bits[i] = llmperf_dtype_bits(LLMPERF_DTYPE_BF16);
-    }
-    status = llmperf_model_check(&model, error);
-    if (status == LLMPERF_E_SPEC) /* the values came from options, not from a file */
-        status = error->status = LLMPERF_E_USAGE;
-    if (status == LLMPERF_OK)
-        *ret_model = model;
-    return status;
+    llmperf_decoder decoder = LLMPERF_DECODER_INIT;
+    decoder.name = "ad-hoc";
+    decoder.layers = a->layers;
+    decoder.hidden = a->hidden;
+    decoder.heads = a->heads;
+    decoder.kv_heads = a->kv_heads;
+    decoder.head_dim = a->head_dim;
+    decoder.ffn = a->ffn;
+    decoder.vocab = a->vocab;
+    decoder.ungated = a->gated == 0;
+    decoder.tied = a->tied == 1;
+    return llmperf_model_new(&decoder, ret_model, error);
 }
 
 static llmperf_status write(const layers_arguments *a, const llmperf_config *c,
@@ -113,7 +93,8 @@ static llmperf_status write(const layers_arguments *a, const llmperf_config *c,
         status = llmperf_write_symbolic(output.file, output.format, c, &style, error);
     else
         status = llmperf_write_layers(output.file, output.format, c,
-                                      a->common.chunk_given ? c->workload.chunk : 0, &style, error);
+                                      a->common.chunk_given ? llmperf_config_workload(c)->chunk : 0,
+                                      &style, error);
     llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
     return status == LLMPERF_OK ? closed : status;
 }
@@ -124,8 +105,8 @@ static int run(int argc, char **argv)
     option_result result = {0};
     llmperf_error error = {0};
     llmperf_workload workload;
-    llmperf_config c;
-    static llmperf_model described;
+    llmperf_config *c = NULL;
+    llmperf_model *described = NULL;
     llmperf_loaded l = {0};
 
     llmperf_status status = common_parse(&COMMAND_LAYERS, argc, argv, &arguments, &result, &error);
@@ -152,11 +133,13 @@ static int run(int argc, char **argv)
     if (status == LLMPERF_OK)
         status = common_load(&arguments.common, model_words ? result.positional[0] : NULL, hw_name,
                              &l, &error);
-    const llmperf_model *model = ad_hoc ? &described : l.model;
+    const llmperf_model *model = ad_hoc ? described : l.model;
     if (status == LLMPERF_OK && model)
-        status = llmperf_config_init(&c, model, l.hw, l.calib, &workload, &error);
+        status = llmperf_config_new(model, l.hw, l.calib, &workload, &c, &error);
     if (status == LLMPERF_OK)
-        status = write(&arguments, model ? &c : NULL, &error);
+        status = write(&arguments, c, &error);
+    llmperf_config_free(c);
+    llmperf_model_free(described);
     llmperf_loaded_free(&l);
     return common_report(status, &error);
 }

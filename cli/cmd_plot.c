@@ -95,7 +95,7 @@ typedef struct plot_input {
     const plot_arguments *arguments;
     llmperf_loaded loaded;
     llmperf_workload workload;
-    llmperf_config c; /* of the model */
+    llmperf_config *c; /* of the model; owned */
     llmperf_curves curves;
 } plot_input;
 
@@ -230,7 +230,7 @@ static llmperf_status fill_roofline(plot_input *in, llmperf_plot *plot, llmperf_
     values batches;
     llmperf_status status = expand("batch", in->arguments->batch, "1", 16777216, &batches, error);
     return status == LLMPERF_OK
-               ? llmperf_plot_roofline(&in->c, batches.value, batches.count, plot, error)
+               ? llmperf_plot_roofline(in->c, batches.value, batches.count, plot, error)
                : status;
 }
 
@@ -239,7 +239,7 @@ static llmperf_status fill_batch(plot_input *in, llmperf_plot *plot, llmperf_err
     values batches;
     llmperf_status status = expand("batch", in->arguments->batch, NULL, 16777216, &batches, error);
     return status == LLMPERF_OK
-               ? llmperf_plot_batch(&in->c, batches.value, batches.count, plot, error)
+               ? llmperf_plot_batch(in->c, batches.value, batches.count, plot, error)
                : status;
 }
 
@@ -253,7 +253,7 @@ static llmperf_status fill_dense(plot_input *in, llmperf_plot *plot, llmperf_err
     if (status == LLMPERF_OK)
         status = expand("hidden", in->arguments->hidden, "1024..16384*2", 65536, &hidden, error);
     if (status == LLMPERF_OK && in->loaded.model)
-        status = llmperf_curves_dense(&in->c, tokens.value, tokens.count, &in->curves, error);
+        status = llmperf_curves_dense(in->c, tokens.value, tokens.count, &in->curves, error);
     else if (status == LLMPERF_OK)
         status =
             llmperf_curves_hidden(in->loaded.hw, calib, &in->workload, hidden.value, hidden.count,
@@ -274,7 +274,7 @@ static llmperf_status fill_attention(plot_input *in, llmperf_plot *plot, llmperf
     if (status == LLMPERF_OK)
         status = expand("batch", in->arguments->batch, "1..256*2", 16777216, &batches, error);
     if (status == LLMPERF_OK)
-        status = llmperf_curves_attention(&in->c, prompts.value, prompts.count, batches.value,
+        status = llmperf_curves_attention(in->c, prompts.value, prompts.count, batches.value,
                                           batches.count, &in->curves, error);
     return status == LLMPERF_OK
                ? llmperf_plot_attention(in->loaded.hw, in->loaded.calib, &in->curves, plot, error)
@@ -383,8 +383,8 @@ static llmperf_status load(const plot_kind *kind, const option_result *result, p
     if (status == LLMPERF_OK)
         status = common_load(&a->common, model, hw, &in->loaded, error);
     if (status == LLMPERF_OK && model)
-        status = llmperf_config_init(&in->c, in->loaded.model, in->loaded.hw, in->loaded.calib,
-                                     &in->workload, error);
+        status = llmperf_config_new(in->loaded.model, in->loaded.hw, in->loaded.calib,
+                                    &in->workload, &in->c, error);
     return status;
 }
 
@@ -465,6 +465,7 @@ static int run(int argc, char **argv)
         status = write_output(&arguments, format, &plot, &error);
     llmperf_curves_free(&input.curves);
     llmperf_plot_free(&plot);
+    llmperf_config_free(input.c);
     llmperf_loaded_free(&input.loaded);
     return common_report(status, &error);
 }

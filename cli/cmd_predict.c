@@ -47,9 +47,9 @@ static int run(int argc, char **argv)
     option_result result = {0};
     llmperf_error error = {0};
     llmperf_workload workload;
-    llmperf_config c;
+    llmperf_config *c = NULL;
     llmperf_loaded l = {0};
-    static llmperf_prediction prediction; /* large, and needed once */
+    static llmperf_prediction prediction = LLMPERF_PREDICTION_INIT; /* large, and needed once */
 
     llmperf_status status = common_parse(&COMMAND_PREDICT, argc, argv, &arguments, &result, &error);
     if (status != LLMPERF_OK)
@@ -63,15 +63,16 @@ static int run(int argc, char **argv)
         status =
             common_load(&arguments.common, result.positional[0], result.positional[1], &l, &error);
     if (status == LLMPERF_OK)
-        status = llmperf_config_init(&c, l.model, l.hw, l.calib, &workload, &error);
+        status = llmperf_config_new(l.model, l.hw, l.calib, &workload, &c, &error);
     if (status == LLMPERF_OK)
-        status = llmperf_predict(&c, &prediction, &error);
+        status = llmperf_predict(c, &prediction, &error);
     if (status == LLMPERF_OK)
         status = write(&arguments.common, argc, argv, &result, &prediction, &error);
     if (status == LLMPERF_OK && !prediction.memory.fits)
         status = llmperf_fail(&error, LLMPERF_E_NO_FIT,
                               "%s does not fit on %s as asked; the report says by how much",
-                              l.model->name, l.hw->name);
+                              llmperf_model_name(l.model), l.hw->name);
+    llmperf_config_free(c);
     llmperf_loaded_free(&l);
     return common_report(status, &error);
 }

@@ -31,14 +31,6 @@ static const option OPTIONS[] = {
     OPTION_END,
 };
 
-/* Room for one specification of any kind that is listed. */
-typedef union spec {
-    llmperf_model model;
-    llmperf_hw hw;
-    llmperf_calib calib;
-    llmperf_engine engine;
-} spec;
-
 enum { LISTED_KINDS = 4 };
 static const char *const LISTED[LISTED_KINDS] = {"models", "hardware", "calibration", "engine"};
 
@@ -48,20 +40,49 @@ typedef struct listing {
     FILE *out;                   /* names alone */
     llmperf_list_writer *writer; /* NULL = names alone */
     int kind;                    /* of LISTED */
-    spec *one;
     llmperf_status status;
 } listing;
 
-static void write_one(llmperf_list_writer *writer, int kind, const spec *one)
+static llmperf_status list_model(llmperf_list_writer *writer, const char *path,
+                                 llmperf_error *error)
 {
-    if (kind == 0)
-        llmperf_list_model(writer, &one->model);
-    else if (kind == 1)
-        llmperf_list_hw(writer, &one->hw);
-    else if (kind == 2)
-        llmperf_list_calib(writer, &one->calib);
-    else
-        llmperf_list_engine(writer, &one->engine);
+    llmperf_model *model = NULL;
+    llmperf_status status = llmperf_model_load(path, &model, error);
+    if (status == LLMPERF_OK)
+        llmperf_list_model(writer, model);
+    llmperf_model_free(model);
+    return status;
+}
+
+static llmperf_status list_hw(llmperf_list_writer *writer, const char *path, llmperf_error *error)
+{
+    llmperf_hw hw;
+    llmperf_status status = llmperf_hw_load(path, &hw, error);
+    if (status == LLMPERF_OK)
+        llmperf_list_hw(writer, &hw);
+    return status;
+}
+
+static llmperf_status list_calib(llmperf_list_writer *writer, const char *path,
+                                 llmperf_error *error)
+{
+    llmperf_calib *calib = NULL;
+    llmperf_status status = llmperf_calib_load(path, &calib, error);
+    if (status == LLMPERF_OK)
+        llmperf_list_calib(writer, calib);
+    llmperf_calib_free(calib);
+    return status;
+}
+
+static llmperf_status list_engine(llmperf_list_writer *writer, const char *path,
+                                  llmperf_error *error)
+{
+    llmperf_engine *engine = NULL;
+    llmperf_status status = llmperf_engine_load(path, &engine, error);
+    if (status == LLMPERF_OK)
+        llmperf_list_engine(writer, engine);
+    llmperf_engine_free(engine);
+    return status;
 }
 
 static bool list_one(const char *name, const char *path, void *context)
@@ -72,15 +93,12 @@ static bool list_one(const char *name, const char *path, void *context)
         fprintf(l->out, "%s\n", name);
         return true;
     }
-    spec *one = l->one;
-    llmperf_status status = l->kind == 0   ? llmperf_model_load(path, &one->model, &error)
-                            : l->kind == 1 ? llmperf_hw_load(path, &one->hw, &error)
-                            : l->kind == 2 ? llmperf_calib_load(path, &one->calib, &error)
-                                           : llmperf_engine_load(path, &one->engine, &error);
-    if (status == LLMPERF_OK) {
-        write_one(l->writer, l->kind, one);
+    llmperf_status status = l->kind == 0   ? list_model(l->writer, path, &error)
+                            : l->kind == 1 ? list_hw(l->writer, path, &error)
+                            : l->kind == 2 ? list_calib(l->writer, path, &error)
+                                           : list_engine(l->writer, path, &error);
+    if (status == LLMPERF_OK)
         return true;
-    }
     common_report(status, &error); /* a broken file is named, the rest still listed */
     l->status = l->status == LLMPERF_OK ? status : l->status;
     return true;
@@ -98,13 +116,13 @@ static llmperf_status check_kind(const char *kind, llmperf_error *error)
 
 /* The lists of one kind, or of every one. */
 static llmperf_status list_kinds(const specs_arguments *a, const char *kind, FILE *out,
-                                 llmperf_list_writer *writer, spec *one, llmperf_error *error)
+                                 llmperf_list_writer *writer, llmperf_error *error)
 {
     llmperf_spec_paths paths;
     llmperf_status status = LLMPERF_OK;
     llmperf_spec_paths_default(a->common.specs, &paths);
     for (int i = 0; i < LISTED_KINDS && status == LLMPERF_OK; i++) {
-        listing l = {.out = out, .writer = writer, .kind = i, .one = one};
+        listing l = {.out = out, .writer = writer, .kind = i};
         if (kind && strcmp(kind, LISTED[i]) != 0)
             continue;
         if (writer)
@@ -126,13 +144,8 @@ static llmperf_status list(const specs_arguments *a, const char *kind, common_ou
         status = llmperf_list_open(output->file, output->format, &writer, error);
     if (status != LLMPERF_OK)
         return status;
-    spec *one = malloc(sizeof *one);
-    if (one)
-        status = list_kinds(a, kind, output->file, writer, one, error);
-    else
-        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    status = list_kinds(a, kind, output->file, writer, error);
     llmperf_status closed = writer ? llmperf_list_close(writer, error) : LLMPERF_OK;
-    free(one);
     return status == LLMPERF_OK ? closed : status;
 }
 
@@ -201,12 +214,12 @@ static llmperf_status check(const specs_arguments *a, const char *name, common_o
     if (status == LLMPERF_OK && l.model)
         status = llmperf_model_check_params(l.model, name, error);
     if (status == LLMPERF_OK && l.model)
-        fprintf(output->file, "%s: ok, model %s, %lld parameters\n", name, l.model->name,
-                (long long)llmperf_model_params(l.model).total);
+        fprintf(output->file, "%s: ok, model %s, %lld parameters\n", name,
+                llmperf_model_name(l.model), (long long)llmperf_model_params(l.model).total);
     else if (status == LLMPERF_OK)
         fprintf(output->file, "%s: ok, hardware %s\n", name, l.hw->name);
     if (status == LLMPERF_OK)
-        put_warnings(output->file, l.model ? &l.model->warnings : &l.hw->warnings);
+        put_warnings(output->file, l.model ? llmperf_model_warnings(l.model) : &l.hw->warnings);
     llmperf_loaded_free(&l);
     return status;
 }

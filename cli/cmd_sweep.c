@@ -90,8 +90,9 @@ typedef struct sweep {
     llmperf_sweep_phase phase;
     int64_t points;
     /* a case for each legal (hardware, scheme, weights, KV, tp), in that order */
-    llmperf_config *cases;
+    llmperf_config **cases;
     int64_t case_count;
+    llmperf_config *moved[JOBS_MAX]; /* of each thread: its case at a point */
 } sweep;
 
 static void free_sweep(sweep *s)
@@ -103,7 +104,11 @@ static void free_sweep(sweep *s)
     free(s->prompt.value);
     free(s->context.value);
     free(s->batch.value);
+    for (int64_t i = 0; i < s->case_count; i++)
+        llmperf_config_free(s->cases[i]);
     free(s->cases);
+    for (int i = 0; i < JOBS_MAX; i++)
+        llmperf_config_free(s->moved[i]);
 }
 
 static llmperf_status expand(const char *text, int64_t min, int64_t max, axis *ret_axis,
@@ -228,7 +233,7 @@ static llmperf_status load_calibrations(sweep *s, llmperf_notes *notes, llmperf_
             return status;
         s->calib[i] = part->calib;
         none &= !part->calib;
-        lent |= part->calib && part->calib->borrowed > 0;
+        lent |= llmperf_calib_borrowed(part->calib) > 0;
     }
     if (none || (s->hw_count == 1 && !lent))
         return LLMPERF_OK;
@@ -261,7 +266,7 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
         const llmperf_calib *calib = s->calib[at];
         memset(&one, 0, sizeof one);
         llmperf_status status =
-            llmperf_config_init(&s->cases[s->case_count], model, hw, calib, &w, &one);
+            llmperf_config_new(model, hw, calib, &w, &s->cases[s->case_count], &one);
         if (status == LLMPERF_OK) {
             s->case_count++;
             continue;
@@ -282,13 +287,15 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
 typedef struct job {
     const sweep *s;
     int64_t from, to, stride;
+    llmperf_config *moved;
     llmperf_sweep_row *rows; /* rows[i - from] */
     llmperf_workspace *workspace;
 } job;
 
-static void evaluate(const sweep *s, int64_t index, llmperf_workspace *workspace,
-                     llmperf_sweep_row *ret_row)
+static void evaluate(const job *j, int64_t index, llmperf_sweep_row *ret_row)
 {
+    const sweep *s = j->s;
+    llmperf_config *c = j->moved;
     int64_t rest = index;
     int64_t batch = s->batch.value[rest % s->batch.count];
     rest /= s->batch.count;
@@ -296,32 +303,33 @@ static void evaluate(const sweep *s, int64_t index, llmperf_workspace *workspace
     int64_t at = rest % contexts;
     rest /= contexts;
     int64_t prompt = s->prompt.value[rest % s->prompt.count];
-    const llmperf_config *resolved = &s->cases[rest / s->prompt.count];
-    llmperf_config c = *resolved;
+    llmperf_config_assign(c, s->cases[rest / s->prompt.count]);
+    const llmperf_workload *w = llmperf_config_workload(c);
     int64_t context =
-        s->context.count ? s->context.value[at] : llmperf_mean_context(prompt, c.workload.generate);
-    llmperf_config_move(&c, batch, prompt, context);
+        s->context.count ? s->context.value[at] : llmperf_mean_context(prompt, w->generate);
+    llmperf_config_move(c, batch, prompt, context);
     int scheme = 0;
-    while (s->models[scheme] != c.model)
+    while (s->models[scheme] != llmperf_config_model(c))
         scheme++;
     const char *quant = s->quant[scheme];
-    ret_row->hw = c.hw->name;
+    ret_row->hw = llmperf_config_hw(c)->name;
     ret_row->quant = quant[0] ? quant : NULL;
-    ret_row->weight_dtype = c.workload.weight_dtype;
-    ret_row->kv_dtype = c.workload.kv_dtype;
-    ret_row->tp = c.workload.tp;
+    ret_row->weight_dtype = w->weight_dtype;
+    ret_row->kv_dtype = w->kv_dtype;
+    ret_row->tp = w->tp;
     ret_row->prompt = prompt;
     ret_row->context = context;
     ret_row->batch = batch;
-    ret_row->calibration = c.calib ? c.calib->name : NULL;
-    llmperf_point_of(&c, s->phase, workspace, &ret_row->point);
+    const llmperf_calib *calib = llmperf_config_calib(c);
+    ret_row->calibration = calib ? llmperf_calib_name(calib) : NULL;
+    llmperf_point_of(c, s->phase, j->workspace, &ret_row->point);
 }
 
 static void *work(void *argument)
 {
     job *j = argument;
     for (int64_t i = j->from; i < j->to; i++)
-        evaluate(j->s, i * j->stride, j->workspace, &j->rows[i - j->from]);
+        evaluate(j, i * j->stride, &j->rows[i - j->from]);
     return NULL;
 }
 
@@ -341,6 +349,7 @@ static void evaluate_block(const sweep *s, int jobs, int64_t from, int64_t to, i
                           .from = begin,
                           .to = end,
                           .stride = stride,
+                          .moved = s->moved[i],
                           .rows = rows + (begin - from),
                           .workspace = workspaces[i]};
         if (i > 0 && begin < end)
@@ -363,15 +372,16 @@ static const char *calibration_names(const sweep *s, char *buffer, size_t size)
     for (int i = 0; i < s->hw_count; i++) {
         bool seen = !s->calib[i];
         for (int k = 0; k < i && !seen; k++)
-            seen = s->calib[k] && strcmp(s->calib[k]->name, s->calib[i]->name) == 0;
+            seen = s->calib[k] &&
+                   strcmp(llmperf_calib_name(s->calib[k]), llmperf_calib_name(s->calib[i])) == 0;
         if (!seen && used < size)
             used += (size_t)snprintf(buffer + used, size - used, "%s%s", used ? ", " : "",
-                                     s->calib[i]->name);
+                                     llmperf_calib_name(s->calib[i]));
     }
     return used > 0 ? buffer : NULL;
 }
 
-static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common_output *output,
+static llmperf_status write_all(sweep *s, const sweep_arguments *a, common_output *output,
                                 const llmperf_notes *skipped, llmperf_error *error)
 {
     const char *axes[9];
@@ -408,6 +418,8 @@ static llmperf_status write_all(const sweep *s, const sweep_arguments *a, common
     llmperf_status status = LLMPERF_OK;
     for (int i = 0; i < jobs && status == LLMPERF_OK; i++)
         status = llmperf_workspace_new(NULL, LLMPERF_SEGMENTS_MAX, &workspaces[i], error);
+    for (int i = 0; i < jobs && status == LLMPERF_OK; i++)
+        status = llmperf_config_copy(s->cases[0], &s->moved[i], error);
     if (status == LLMPERF_OK)
         status = llmperf_sweep_open(output->file, output->format, s->models[0], calibrations,
                                     s->phase, axes, s->points, shown, &style, &writer, error);
@@ -465,7 +477,7 @@ static llmperf_status prepare(const sweep_arguments *a, const option_result *res
     s->phase = a->phase == 1 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE;
     status = make_cases(s, skipped, error); /* of the longest prompt */
     if (status == LLMPERF_OK && s->phase == LLMPERF_SWEEP_PREFILL)
-        status = llmperf_config_check_steps(&s->cases[0], error);
+        status = llmperf_config_check_steps(s->cases[0], error);
     if (status != LLMPERF_OK)
         return status;
     const int64_t counts[] = {s->case_count, s->prompt.count,

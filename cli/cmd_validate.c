@@ -121,11 +121,12 @@ static llmperf_status write_rows(const common_arguments *arguments, const llmper
         return status;
     const llmperf_text_style style = {.color = output.terminal && !getenv("NO_COLOR")};
     if (calib)
-        snprintf(title, sizeof title, "%s on %s, %s (%s)", model->name, device->name,
-                 calib->borrowed > 0 ? "borrowed" : "calibrated", calib->name);
+        snprintf(title, sizeof title, "%s on %s, %s (%s)", llmperf_model_name(model), device->name,
+                 llmperf_calib_borrowed(calib) > 0 ? "borrowed" : "calibrated",
+                 llmperf_calib_name(calib));
     else
         snprintf(title, sizeof title, "%s on %s, no calibration: predictions are bounds",
-                 model->name, device->name);
+                 llmperf_model_name(model), device->name);
     status = llmperf_write_comparison(output.file, output.format, comparison, title, &style, error);
     llmperf_status closed = common_close_output(&output, status == LLMPERF_OK, error);
     return status == LLMPERF_OK ? closed : status;

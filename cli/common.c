@@ -189,6 +189,7 @@ llmperf_status common_workload(const common_arguments *a, llmperf_workload *ret_
                                llmperf_error *error)
 {
     llmperf_workload w = {
+        .size = sizeof w,
         .batch = a->batch,
         .prompt = a->prompt,
         .generate = a->generate,

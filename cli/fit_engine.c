@@ -93,7 +93,7 @@ static llmperf_status write_engine(const fit_engine_arguments *a, const llmperf_
 static llmperf_status fit(const fit_engine_arguments *a, const llmperf_runs *runs,
                           const llmperf_spec_paths *specs,
                           const llmperf_engine_fit_options *options, reasons *why,
-                          llmperf_engine *ret_engine, llmperf_error *error)
+                          llmperf_engine **ret_engine, llmperf_error *error)
 {
     llmperf_output residuals;
     if (!a->residuals)
@@ -115,9 +115,9 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     llmperf_spec_paths specs;
     llmperf_runs runs = {0};
     reasons *why = calloc(1, sizeof *why);
-    llmperf_engine *engine = calloc(1, sizeof *engine);
+    llmperf_engine *engine = NULL;
     llmperf_status status = LLMPERF_OK;
-    if (!why || !engine)
+    if (!why)
         status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     const llmperf_runs_options reading = {.map = a->map, .visit = bad_row, .context = why};
     llmperf_spec_paths_default(a->common->specs, &specs);
@@ -136,7 +136,7 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
                                                 .row = put_row,
                                                 .context = why};
     if (status == LLMPERF_OK)
-        status = fit(a, &runs, &specs, &options, why, engine, error);
+        status = fit(a, &runs, &specs, &options, why, &engine, error);
     if (why)
         print_reasons(why);
     if (status == LLMPERF_OK) {
@@ -145,7 +145,7 @@ llmperf_status fit_engine_run(const fit_engine_arguments *a, const char *const *
     }
     llmperf_runs_free(&runs);
     llmperf_loaded_free(&part);
-    free(engine);
+    llmperf_engine_free(engine);
     free(why);
     return status;
 }

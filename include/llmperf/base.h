@@ -41,6 +41,30 @@ extern "C" {
 #define LLMPERF_PRINTF(fmt, first)
 #endif
 
+/*
+ * Structs that a caller fills and that grow carry their size, and begin with their INIT: in C
+ * `llmperf_workload w = LLMPERF_WORKLOAD_INIT;`, or {.size = sizeof(llmperf_workload), .batch = 8}.
+ * What is added to them takes the place of their `room`, and zero in it means what was before; so a
+ * program that was built with older headers fits a newer library. Options that begin zeroed have `room`
+ * alone. Objects that only the library makes are opaque and end with their _free().
+ */
+#ifdef __cplusplus
+}
+template <typename type> inline type llmperf_sized()
+{
+    type value = type();
+    value.size = sizeof value;
+    return value;
+}
+extern "C" {
+#define LLMPERF_SIZED(type) llmperf_sized<type>()
+#else
+#define LLMPERF_SIZED(type)                                                                        \
+    {                                                                                              \
+        .size = sizeof(type)                                                                       \
+    }
+#endif
+
 /* The values are also the exit codes of the llmperf program. */
 typedef enum llmperf_status {
     LLMPERF_OK = 0,

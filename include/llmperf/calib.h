@@ -90,8 +90,6 @@ typedef enum llmperf_head_group {
     LLMPERF_HEADS_COUNT
 } llmperf_head_group;
 
-LLMPERF_API llmperf_head_group llmperf_head_group_of(const llmperf_op *op);
-
 /* Channels of a head, the mean of key and value: attention kernels are compiled for each size. */
 typedef enum llmperf_head_size {
     LLMPERF_HEAD_SIZE_ANY,
@@ -101,11 +99,9 @@ typedef enum llmperf_head_size {
     LLMPERF_HEAD_SIZE_COUNT
 } llmperf_head_size;
 
-LLMPERF_API llmperf_head_size llmperf_head_size_of(const llmperf_op *op);
-
 /*
  * What an entry is for, beside kind, regime and dtype. An entry with one of these set is a variant:
- * it times only what matches, and llmperf_calib_add() keeps it out of index[].
+ * it times only what matches.
  */
 typedef struct llmperf_calib_key {
     uint8_t kind, regime, dtype; /* llmperf_op_kind, llmperf_regime, llmperf_dtype */
@@ -119,33 +115,9 @@ typedef struct llmperf_calib_key {
     /* 1 = of a gemm's entries with it that of the nearest `stored`, within an octave of its bits:
      * engine profiles have it, files have not */
     uint8_t near;
-    int64_t devices; /* of a collective; 0 = any */
+    uint8_t room[13]; /* for what comes; 0 */
+    int64_t devices;  /* of a collective; 0 = any */
 } llmperf_calib_key;
-
-/* How good a fit is; errors are |predicted / measured - 1|, fractions. All 0 = not known. */
-typedef struct llmperf_calib_quality {
-    int64_t samples, points; /* scored; of these, the fit used */
-    int64_t groups;          /* shape families */
-    int64_t warm, refused;   /* rows left out: operands in a cache; faster than the roofline ... */
-    double mean_frac, median_frac, p90_frac, bias_frac;
-    double rms_log;                      /* of log(measured / predicted) */
-    double left_out_frac;                /* mean error of groups that the fit did not see */
-    double roofline_frac, constant_frac; /* mean errors of the datasheet and of two efficiencies */
-    double flop_least, flop_most, bytes_least, bytes_most, time_least_s, time_most_s;
-} llmperf_calib_quality;
-
-typedef struct llmperf_calib_entry {
-    double param[LLMPERF_PARAM_COUNT];
-    double covariance[LLMPERF_PARAM_COUNT][LLMPERF_PARAM_COUNT]; /* of the natural parameters */
-    double residual;       /* standard deviation of log(measured / predicted) */
-    double correlation;    /* rho of residuals within the kind, 0..1 */
-    llmperf_calib_key key; /* set by llmperf_calib_set and llmperf_calib_add */
-    uint64_t fitted;       /* bit i: param[i] was fitted; the others were set or left out */
-    bool compute_is_reads; /* its compute term stands for reads through the caches: memory time */
-    char library[48], version[48];
-    char remarks[LLMPERF_TEXT_MAX]; /* which parameters were fixed and why */
-    llmperf_calib_quality quality;
-} llmperf_calib_entry;
 
 /* Parameters of an engine profile (engine.h). Efficiencies are shares of the datasheet, so that they
  * carry over to parts never measured. */
@@ -184,96 +156,28 @@ typedef enum llmperf_engine_param {
     LLMPERF_ENGINE_PARAM_COUNT
 } llmperf_engine_param;
 
-/*
- * What an engine's host adds to the operators of a step; all 0 = nothing (a calibration of operators
- * alone). Not in the calibration file: llmperf_engine_calib() sets it.
- *   t_step = norm_p(host, operators), host = step + layer x layers + sequence x sequences, less the
- *   launches that the operators' own fits count
- */
-typedef struct llmperf_host {
-    char engine[48]; /* "" = no profile */
-    double step_s, layer_s, sequence_s;
-    double norm;                              /* p; 1 = they add, infinity = they overlap */
-    double request_s, mixed_frac;             /* serving: see engine.h */
-    double decode_residual, prefill_residual; /* standard deviation of log(time), once a step */
-    /* the profile's parameters, the covariance of their logarithms, and the first of the entries that
-     * are made of them; those before are fits of operators that take a profile's place */
-    double param[LLMPERF_ENGINE_PARAM_COUNT];
-    double covariance[LLMPERF_ENGINE_PARAM_COUNT][LLMPERF_ENGINE_PARAM_COUNT];
-    int first_entry;
-} llmperf_host;
-
-#define LLMPERF_CALIB_ENTRIES_MAX 64
-#define LLMPERF_CALIB_NO_ENTRY 0xff
 #define LLMPERF_CALIB_SCHEMA 1
 
-typedef struct llmperf_calib {
-    char name[LLMPERF_NAME_MAX];
-    char hw[LLMPERF_NAME_MAX];     /* name of the part */
-    char device[LLMPERF_NAME_MAX]; /* what the driver or the file calls it; "" = not said */
-    char library[48];              /* whose kernels: that of its GEMM; "" = not said */
-    char backend[24];              /* cpu, cuda, fake, samples */
-    char date[32];                 /* as passed in; "" = not said */
-    char digest[32];               /* of the samples, "fnv1a64:..." */
-    int64_t samples;               /* rows read */
-    double clock_hz, power_w;      /* conditions; 0 = not said */
-    double stream_bytes_per_s;     /* a memory stream meanwhile; 0 = not said */
-    bool throttled, contended;
-    /* standard deviation of log(time) that borrowing from another part adds; 0 = the part's own.
-     * Not in the file: llmperf_calib_lend() sets it. */
-    double borrowed;
-    /* What its times (launch, loops, work items, hops) were multiplied by for use on that part: the
-     * ratio of the clocks; 0 = as in the file. Set with `borrowed`. */
-    double time_scale;
-    llmperf_host host; /* of an engine profile */
-    int variants;      /* entries that index[] does not hold */
-    uint64_t
-        keys; /* digest of the keys in entry[], in their order: what is found depends on them */
-    int entry_count;
-    llmperf_calib_entry entry[LLMPERF_CALIB_ENTRIES_MAX];
-    /* index into entry[], or LLMPERF_CALIB_NO_ENTRY: that operator keeps the ideal form */
-    uint8_t index[LLMPERF_KIND_COUNT][LLMPERF_REGIME_COUNT][LLMPERF_DTYPE_COUNT];
-} llmperf_calib;
+/* A calibration: a table of fits, and what they were made of. Made by the functions below and by
+ * llmperf_load_calib(), ended by llmperf_calib_free(); read-only in use, so threads may share it. */
+typedef struct llmperf_calib llmperf_calib;
 
-/* A calibration without entries: every operator is ideal. */
-LLMPERF_API void llmperf_calib_init(llmperf_calib *ret_calib);
-
-/* The ideal entry: e = 1, t0 = 0, p = infinity (collectives: p = 1). */
-LLMPERF_API llmperf_calib_entry llmperf_calib_ideal(llmperf_op_kind kind);
-
-/* Adds or replaces the entry of a key. Errors: LLMPERF_E_SPEC when a parameter leaves physics,
- * LLMPERF_E_UNSUPPORTED when the table is full. */
-LLMPERF_API llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind,
-                                             llmperf_regime regime, llmperf_dtype dtype,
-                                             const llmperf_calib_entry *entry,
-                                             llmperf_error *error);
-
-/* Adds or replaces the entry of entry->key, which may be a variant. Errors as above, and
- * LLMPERF_E_SPEC for a key that means nothing (a GEMM with devices). */
-LLMPERF_API llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry *entry,
-                                             llmperf_error *error);
-
-/* The entry that times an operator, or LLMPERF_CALIB_NO_ENTRY: the variant that matches it, else
- * index[], else that of a like dtype (fp16 for bf16 ..., docs/calibration.md). Collectives: that of
- * the same kind and nearest number of devices. */
-LLMPERF_API uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op,
-                                       llmperf_regime regime);
-
-/* True when two keys name the same entry. */
-LLMPERF_API bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key *b);
-
-/* "gemm bf16", "attention decode bf16, KV fp8", "all_reduce on 4 devices". Returns buffer. */
-LLMPERF_API char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t size);
+/* One without entries: every operator is ideal. Errors: LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_calib_new(llmperf_calib **ret_calib, llmperf_error *error);
 
 /*
  * Reads a calibration YAML (docs/calibration.md describes it): unknown keys, parameters outside
  * physics and covariances that are none are refused. Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with
- * position; all faults of the file in one run.
+ * position; all faults of the file in one run; LLMPERF_E_MEMORY.
  */
-LLMPERF_API llmperf_status llmperf_calib_load(const char *path, llmperf_calib *ret_calib,
+LLMPERF_API llmperf_status llmperf_calib_load(const char *path, llmperf_calib **ret_calib,
                                               llmperf_error *error);
 LLMPERF_API llmperf_status llmperf_calib_load_text(const char *name, const char *text, size_t size,
-                                                   llmperf_calib *ret_calib, llmperf_error *error);
+                                                   llmperf_calib **ret_calib, llmperf_error *error);
+
+LLMPERF_API llmperf_status llmperf_calib_copy(const llmperf_calib *calib, llmperf_calib **ret_calib,
+                                              llmperf_error *error);
+LLMPERF_API void llmperf_calib_free(llmperf_calib *calib); /* NULL is fine */
 
 /*
  * The best calibration there is for a part, among calibration/ of the folders:
@@ -282,29 +186,68 @@ LLMPERF_API llmperf_status llmperf_calib_load_text(const char *name, const char 
  *   2. the asked library, where `library` is not NULL
  *   3. one that was measured on a device here before those fitted to public samples
  *   4. vllm, sglang, trtllm, then by name
- * Efficiencies carry over, absolute times as so many cycles of the clock: ret_calib->time_scale;
- * ret_calib->borrowed says what that adds.
- *   ret_found: false where no part is near enough (another vendor's, an unknown architecture):
- *              ret_calib is untouched then
+ * Efficiencies carry over, absolute times as so many cycles of the clock; llmperf_calib_borrowed()
+ * says what that adds.
+ *   ret_calib: NULL where no part is near enough (another vendor's, an unknown architecture)
  *   errors:    LLMPERF_E_IO, LLMPERF_E_SPEC for the chosen file; files whose head does not read are
- *              passed over
+ *              passed over; LLMPERF_E_MEMORY
  */
 LLMPERF_API llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths,
                                                 const llmperf_hw *hw, const char *library,
-                                                llmperf_calib *ret_calib, bool *ret_found,
-                                                llmperf_error *error);
+                                                llmperf_calib **ret_calib, llmperf_error *error);
 
-/* Makes a calibration one for use on `hw`. calib->borrowed: 0 on its own part, more the less the parts
- * are alike (the most where the part it was fitted on is not found in hardware/ of the folders).
- * calib->time_scale: its times with their covariances are scaled by the ratio of the clocks, where both
- * parts are of one vendor and say theirs. May be called again for another part. */
+/* Texts belong to the calibration; "" where it does not say. library: whose kernels, that of its GEMM;
+ * hw: the part it was fitted on. */
+LLMPERF_API const char *llmperf_calib_name(const llmperf_calib *calib);
+LLMPERF_API const char *llmperf_calib_hw(const llmperf_calib *calib);
+LLMPERF_API const char *llmperf_calib_library(const llmperf_calib *calib);
+LLMPERF_API const char *llmperf_calib_date(const llmperf_calib *calib);
+/* Of a memory stream beside its measurements; 0 = not said. */
+LLMPERF_API double llmperf_calib_stream_bytes_per_s(const llmperf_calib *calib);
+/* Standard deviation of log(time) that borrowing from another part adds; 0 = the part's own. */
+LLMPERF_API double llmperf_calib_borrowed(const llmperf_calib *calib);
+
+/* What a file that llmperf_calib_write() writes says of itself; NULL leaves a text as it is. */
+LLMPERF_API llmperf_status llmperf_calib_set_origin(llmperf_calib *calib, const char *name,
+                                                    const char *hw, const char *device,
+                                                    const char *backend, const char *date,
+                                                    llmperf_error *error);
+
+/*
+ * Sets a parameter of the entry of a key, which is added where there is none: ideal but for what is
+ * set. Errors: LLMPERF_E_USAGE for a parameter that is none, LLMPERF_E_SPEC for a key that means
+ * nothing (a GEMM with devices) or a value beyond physics, LLMPERF_E_UNSUPPORTED when the table is full.
+ */
+LLMPERF_API llmperf_status llmperf_calib_set_param(llmperf_calib *calib,
+                                                   const llmperf_calib_key *key,
+                                                   llmperf_param param, double value,
+                                                   llmperf_error *error);
+
+/* One fit of a calibration; belongs to it. The struct itself is for who prints fits: fitted.h. */
+typedef struct llmperf_calib_entry llmperf_calib_entry;
+LLMPERF_API int llmperf_calib_entry_count(const llmperf_calib *calib);
+/* NULL beyond the last. */
+LLMPERF_API const llmperf_calib_entry *llmperf_calib_entry_at(const llmperf_calib *calib,
+                                                              int index);
+LLMPERF_API llmperf_calib_key llmperf_calib_entry_key(const llmperf_calib_entry *entry);
+LLMPERF_API double llmperf_calib_entry_param(const llmperf_calib_entry *entry, llmperf_param param);
+/* Standard deviation of log(measured / predicted). */
+LLMPERF_API double llmperf_calib_entry_residual(const llmperf_calib_entry *entry);
+
+/* "gemm bf16", "attention decode bf16, KV fp8", "all_reduce on 4 devices". Returns buffer. */
+LLMPERF_API char *llmperf_calib_describe(const llmperf_calib_key *key, char *buffer, size_t size);
+
+/* Makes a calibration one for use on `hw`. llmperf_calib_borrowed(): 0 on its own part, more the less
+ * the parts are alike (the most where the part it was fitted on is not found in hardware/ of the
+ * folders). Its times with their covariances are scaled by the ratio of the clocks, where both parts are
+ * of one vendor and say theirs. May be called again for another part. */
 LLMPERF_API void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths,
                                     const llmperf_hw *hw);
 
 /*
  * Adds the fits of `from` for what `calib` has none of (another operator, format or collective; head
  * groups and group sizes do not count), but for those that it took itself, their residuals widened for the other part or, at
- * least, the other library: from->borrowed. Errors: LLMPERF_E_UNSUPPORTED when the table is full.
+ * least, the other library: llmperf_calib_borrowed(from). Errors: LLMPERF_E_UNSUPPORTED when the table is full.
  */
 LLMPERF_API llmperf_status llmperf_calib_complete(llmperf_calib *calib, const llmperf_calib *from,
                                                   llmperf_error *error);
@@ -322,6 +265,8 @@ typedef enum llmperf_bound {
     LLMPERF_BOUND_COUNT
 } llmperf_bound;
 
+#define LLMPERF_BOUNDS_MAX 8 /* room for the enum to grow */
+
 LLMPERF_API const char *llmperf_bound_name(llmperf_bound bound);
 
 /* Where the time of one launch goes, seconds. time_s = launch_s + added_s + norm_p(the others). */
@@ -330,41 +275,20 @@ typedef struct llmperf_time {
     double compute_s, memory_s, serial_s, work_s, launch_s, link_s;
     double added_s; /* passes over the input and the added loop */
     uint8_t bound;  /* llmperf_bound: the largest term */
+    uint8_t room[15];
 } llmperf_time;
 
 /*
- * d(log time) / d(parameter), natural parameters, of up to two calibration entries (an extend
- * operator joins the prefill and the decode fit): the first `count` of entry and dlog are set, none
- * where the time is 0. entry[i] = LLMPERF_CALIB_NO_ENTRY: ideal.
- */
-typedef struct llmperf_gradient {
-    int count;
-    uint8_t entry[2];
-    double dlog[2][LLMPERF_PARAM_COUNT];
-} llmperf_gradient;
-
-/*
- * What the host adds to a step of `layers` layers and `sequences` sequences, whose operators take
- * ops_s, launch_s of it launches that their fits count: norm_p(host, operators) - operators, with
- * host = step + layer x layers + sequence x sequences - launches. Never below 0.
- */
-LLMPERF_API double llmperf_host_time(const llmperf_host *host, double layers, double sequences,
-                                     double ops_s, double launch_s);
-
-/*
- * Time of one launch of `op` on one device of `hw`: the only place where time is computed; fit,
- * predict, sweep and validate all call it.
- *   calib:        NULL = ideal: max(flop / peak, bytes / bandwidth); a collective costs the
- *                 link's latency + bytes over it.
- *   ret_gradient: NULL when not wanted.
- *   requires:     hw->peak of op->dtype > 0 when op->flop > 0, and a link for collectives;
- *                 llmperf_config_init() has checked both for the operators it emits.
- *   returns:      time_s, also in ret_time (may be NULL).
- *   source:       docs/model.md, "Time"
+ * Time of one launch of `op` on one device of `hw`.
+ *   calib:    NULL = ideal: max(flop / peak, bytes / bandwidth); a collective costs the link's
+ *             latency + bytes over it.
+ *   ret_time: where it goes; may be NULL
+ *   returns:  time_s; 0 for an operator that `hw` cannot run (no peak of op->dtype, no link) or that
+ *             is none
+ *   source:   docs/model.md, "Time"
  */
 LLMPERF_API double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw,
-                                   const llmperf_calib *calib, llmperf_time *ret_time,
-                                   llmperf_gradient *ret_gradient);
+                                   const llmperf_calib *calib, llmperf_time *ret_time);
 
 #ifdef __cplusplus
 }

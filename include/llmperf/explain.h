@@ -93,7 +93,8 @@ typedef struct llmperf_explain_query {
     bool prefill;     /* operators: those of prefill instead of a decode step */
     const llmperf_config *c;
     const llmperf_prediction *prediction; /* of c; NULL without hardware */
-    const llmperf_workload *asked; /* as given to llmperf_config_init(): what is not default */
+    const llmperf_workload *asked; /* as given to llmperf_config_new(): what is not default */
+    uint64_t room[8];              /* for what comes; 0 */
 } llmperf_explain_query;
 
 /*

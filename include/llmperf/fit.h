@@ -7,7 +7,7 @@
 #ifndef LLMPERF_FIT_H
 #define LLMPERF_FIT_H
 
-#include "llmperf/calib.h"
+#include "llmperf/fitted.h"
 #include "llmperf/samples.h"
 
 #ifdef __cplusplus
@@ -65,10 +65,10 @@ LLMPERF_API llmperf_status llmperf_fit(const llmperf_samples *samples, const llm
                                        const llmperf_fit_options *options, llmperf_fits *ret_fits,
                                        llmperf_error *error);
 
-/* Puts the successful fits into a calibration. Errors: LLMPERF_E_USAGE when two libraries give a fit
- * for one key (both are named). */
-LLMPERF_API llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits, llmperf_calib *ret_calib,
-                                                 llmperf_error *error);
+/* Makes a calibration of the successful fits. Errors: LLMPERF_E_USAGE when two libraries give a fit
+ * for one key (both are named); LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_fits_to_calib(const llmperf_fits *fits,
+                                                 llmperf_calib **ret_calib, llmperf_error *error);
 
 /* What a calibration is called and what it lacks; NULL = default. */
 typedef struct llmperf_fits_naming {
@@ -100,11 +100,6 @@ LLMPERF_API bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf
 LLMPERF_API int llmperf_write_fits(FILE *out, const llmperf_fits *fits, const llmperf_samples *test,
                                    const llmperf_hw *hw, const llmperf_fit_options *options,
                                    bool parameters);
-
-/* Half width of the interval of log(time) of one operator at `z` standard deviations: parameters
- * (gradient x covariance) and residual. */
-LLMPERF_API double llmperf_fit_spread(const llmperf_calib_entry *entry,
-                                      const double dlog[LLMPERF_PARAM_COUNT], double z);
 
 #ifdef __cplusplus
 }

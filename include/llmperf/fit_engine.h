@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "llmperf/engine.h"
+#include "llmperf/fitted.h"
 #include "llmperf/runs.h"
 
 #ifdef __cplusplus
@@ -58,7 +58,7 @@ typedef struct llmperf_engine_fit_options {
 LLMPERF_API llmperf_status llmperf_fit_engine(const llmperf_runs *runs,
                                               const llmperf_spec_paths *paths,
                                               const llmperf_engine_fit_options *options,
-                                              llmperf_engine *ret_engine, llmperf_error *error);
+                                              llmperf_engine **ret_engine, llmperf_error *error);
 
 /* What a profile's fit is worth, part by part, as text; with `parameters` these too. */
 LLMPERF_API void llmperf_write_engine_fit(FILE *out, const llmperf_engine *engine, bool parameters);

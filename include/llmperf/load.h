@@ -33,6 +33,7 @@ typedef struct llmperf_load_options {
     const char *library;           /* whose kernels the best calibration should be of */
     bool serving;                  /* the profile's entry for served requests */
     bool names_only;               /* a path is refused: the names are not the user's own */
+    uint64_t room[8];              /* for what comes; 0 */
 } llmperf_load_options;
 
 /* What was loaded; owned, ends with llmperf_loaded_free(). A calibration is made for use on `hw`. */
@@ -41,6 +42,7 @@ typedef struct llmperf_loaded {
     llmperf_hw *hw;
     llmperf_calib *calib; /* NULL = none: predictions are bounds */
     llmperf_notes notes;  /* with hardware one line: what times it */
+    uint64_t room[8];     /* for what comes; 0 */
 } llmperf_loaded;
 
 /*
@@ -55,8 +57,7 @@ LLMPERF_API llmperf_status llmperf_load(const llmperf_load_options *options,
                                         llmperf_loaded *ret_loaded, llmperf_error *error);
 LLMPERF_API void llmperf_loaded_free(llmperf_loaded *loaded);
 
-/* An engine profile by name or path, of options->paths and names_only. free() ends it. Errors as
- * above. */
+/* An engine profile by name or path, of options->paths and names_only. Errors as above. */
 LLMPERF_API llmperf_status llmperf_load_engine(const llmperf_load_options *options,
                                                const char *name, llmperf_engine **ret_engine,
                                                llmperf_error *error);
@@ -66,7 +67,7 @@ LLMPERF_API llmperf_status llmperf_load_engine(const llmperf_load_options *optio
  *   an engine: its profile's entry for the part; a calibration that is asked for by name then times
  *              the operators that it has fits for
  *   else:      the calibration of that name, lent to the part; by default the best one that there is
- * NULL: none. free() ends it. Errors as above.
+ * NULL: none. Errors as above.
  */
 LLMPERF_API llmperf_status llmperf_load_calib(const llmperf_load_options *options,
                                               const llmperf_hw *hw, llmperf_calib **ret_calib,

@@ -31,6 +31,8 @@ typedef enum llmperf_dtype {
     LLMPERF_DTYPE_COUNT
 } llmperf_dtype;
 
+#define LLMPERF_DTYPES_MAX 32 /* room for the enum to grow, in arrays that a dtype indexes */
+
 /* Our name of a dtype, "bf16"; "none" for LLMPERF_DTYPE_NONE. Static storage. */
 LLMPERF_API const char *llmperf_dtype_name(llmperf_dtype dtype);
 
@@ -60,6 +62,8 @@ typedef enum llmperf_op_group {
     LLMPERF_GROUP_OTHER,
     LLMPERF_GROUP_COUNT
 } llmperf_op_group;
+
+#define LLMPERF_GROUPS_MAX 4 /* room for the enum to grow */
 
 typedef enum llmperf_regime {
     LLMPERF_REGIME_NONE,    /* everything but attention and scans */
@@ -180,6 +184,7 @@ typedef struct llmperf_op {
     double lone_sequences, lone_past; /* their number; cached tokens of each, on average */
     double lone_flop, lone_kv_read_bytes;
     double longest_keys; /* that one query of the launch sees */
+    uint64_t room[4];    /* for what comes; 0 */
 } llmperf_op;
 
 /* The two parts of a mixed launch as launches of their own, as a step without the other has them. */

@@ -211,6 +211,7 @@ typedef struct llmperf_plot_style {
     int width, height; /* SVG: pixels; text: columns, lines a panel; 0 = default */
     bool ascii;        /* text without braille and without any character beyond ASCII */
     bool color;        /* text: ANSI colours */
+    uint64_t room[8];  /* for what comes; 0 */
 } llmperf_plot_style;
 
 /* "text", "json", "csv", "svg" (and "png", which a module renders from the SVG, llmperf/png.h);

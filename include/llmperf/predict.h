@@ -14,6 +14,7 @@ extern "C" {
 
 /* What is asked. Zero means default; the has_ flags are for values whose zero means something. */
 typedef struct llmperf_workload {
+    size_t size;      /* of this struct */
     int64_t batch;    /* sequences decoded together; 1 */
     int64_t prompt;   /* prompt tokens of each; 1024 */
     int64_t generate; /* new tokens of each; 256 */
@@ -41,41 +42,40 @@ typedef struct llmperf_workload {
     double tpot_s, ttft_s;  /* targets; 0 = none */
     double price_usd_per_h; /* of one device; 0 = the part's, if it has one */
     double confidence;      /* of intervals; 0.9 */
+    uint64_t room[32];      /* for what comes; 0 */
 } llmperf_workload;
 
-/* Weights as a case holds them, by class. */
-typedef struct llmperf_config_weights {
-    double bytes_per[LLMPERF_WEIGHT_COUNT]; /* bytes of one weight */
-    uint8_t dtype[LLMPERF_WEIGHT_COUNT];
-    uint8_t gemm_dtype[LLMPERF_WEIGHT_COUNT]; /* arithmetic of a GEMM with such weights */
-} llmperf_config_weights;
+#define LLMPERF_WORKLOAD_INIT LLMPERF_SIZED(llmperf_workload)
 
 /*
  * A model on a part under a workload, resolved and checked: defaults filled in, formats and the
  * arithmetic dtype chosen, sharding legal. Borrows model, hw (NULL = counting only) and calib
- * (NULL = ideal); they must outlive it. Read-only afterwards, so threads may share it.
+ * (NULL = ideal); they must outlive it unchanged. Read-only in use, so threads may share it.
  */
-typedef struct llmperf_config {
-    const llmperf_model *model;
-    const llmperf_hw *hw;
-    const llmperf_calib *calib;
-    llmperf_workload workload; /* every default filled in */
+typedef struct llmperf_config llmperf_config;
 
-    double act_bytes_per, kv_bytes_per;
-    uint8_t attention_dtype, index_dtype, vector_dtype;
-    uint8_t asked_weight_dtype; /* NONE = each class of weights as the file has it */
-    /* the model's own weights (embedding, head) and each layer shape's */
-    llmperf_config_weights outside, layer[LLMPERF_LAYER_KINDS_MAX];
-    llmperf_notes notes;
-} llmperf_config;
-
-/* Errors: LLMPERF_E_USAGE for an illegal degree or a value the model forbids (legal ones listed),
- * LLMPERF_E_UNSUPPORTED when the part has no usable peak or no link for tp > 1. */
-LLMPERF_API llmperf_status llmperf_config_init(llmperf_config *ret_config,
-                                               const llmperf_model *model, const llmperf_hw *hw,
-                                               const llmperf_calib *calib,
-                                               const llmperf_workload *workload,
+/* workload NULL: every default. Errors: LLMPERF_E_USAGE for an illegal degree or a value the model
+ * forbids (legal ones listed), LLMPERF_E_UNSUPPORTED when the part has no usable peak or no link for
+ * tp > 1, LLMPERF_E_SPEC for hardware that is none, LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_config_new(const llmperf_model *model, const llmperf_hw *hw,
+                                              const llmperf_calib *calib,
+                                              const llmperf_workload *workload,
+                                              llmperf_config **ret_config, llmperf_error *error);
+/* One of its own, for llmperf_config_move(). Errors: LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_config_copy(const llmperf_config *c, llmperf_config **ret_config,
                                                llmperf_error *error);
+/* Makes one config the same as another. Nothing is allocated. */
+LLMPERF_API void llmperf_config_assign(llmperf_config *c, const llmperf_config *from);
+LLMPERF_API void llmperf_config_free(llmperf_config *c); /* NULL is fine */
+
+/* What it borrows; NULL = none. */
+LLMPERF_API const llmperf_model *llmperf_config_model(const llmperf_config *c);
+LLMPERF_API const llmperf_hw *llmperf_config_hw(const llmperf_config *c);
+LLMPERF_API const llmperf_calib *llmperf_config_calib(const llmperf_config *c);
+/* With every default filled in, formats too; belongs to the config. */
+LLMPERF_API const llmperf_workload *llmperf_config_workload(const llmperf_config *c);
+/* What was widened, replicated or exceeded. */
+LLMPERF_API const llmperf_notes *llmperf_config_notes(const llmperf_config *c);
 
 /* Whether its prompts can be timed step by step: each prefill step is evaluated, and a chunk that makes a
  * million of them is a slip of the pen. Errors: LLMPERF_E_USAGE. */
@@ -120,14 +120,14 @@ LLMPERF_API llmperf_segment llmperf_decode_segment(const llmperf_config *c, int6
 typedef struct llmperf_total {
     double flop, weight_bytes, input_bytes, output_bytes, kv_read_bytes, kv_write_bytes, bytes;
     double link_bytes;
-    double time_s;                       /* 0 without hardware, like all below */
-    double compute_s, memory_s;          /* sums of the terms */
-    double launch_s;                     /* sum of launch times but for collectives */
-    double link_s;                       /* time of collectives */
-    double host_s;                       /* of an engine profile, added to the operators */
-    double group_s[LLMPERF_GROUP_COUNT]; /* time - launch of the group, collectives apart */
-    double group_compute_s[LLMPERF_GROUP_COUNT], group_memory_s[LLMPERF_GROUP_COUNT];
-    double bound_s[LLMPERF_BOUND_COUNT]; /* time of the operators by what bounds them */
+    double time_s;                      /* 0 without hardware, like all below */
+    double compute_s, memory_s;         /* sums of the terms */
+    double launch_s;                    /* sum of launch times but for collectives */
+    double link_s;                      /* time of collectives */
+    double host_s;                      /* of an engine profile, added to the operators */
+    double group_s[LLMPERF_GROUPS_MAX]; /* time - launch of the group, collectives apart */
+    double group_compute_s[LLMPERF_GROUPS_MAX], group_memory_s[LLMPERF_GROUPS_MAX];
+    double bound_s[LLMPERF_BOUNDS_MAX]; /* time of the operators by what bounds them */
 } llmperf_total;
 
 /* Adds op->repeat x `times` launches of one operator; time NULL = counted only. */
@@ -202,8 +202,6 @@ LLMPERF_API double llmperf_kv_bytes_per_token_long(const llmperf_model *model,
  * token, and bytes per sequence, whole model. */
 LLMPERF_API double llmperf_index_bytes_per_token(const llmperf_model *model);
 LLMPERF_API double llmperf_state_bytes_per_sequence(const llmperf_model *model);
-/* Distinct experts that `tokens` tokens touch in a layer (expected), of one device. */
-LLMPERF_API double llmperf_distinct_experts(const llmperf_moe *moe, double tokens, double skew);
 /* Weights of the whole model as the case holds them (or as the file does, c NULL). */
 LLMPERF_API double llmperf_model_weight_bytes(const llmperf_model *model, const llmperf_config *c);
 
@@ -289,6 +287,7 @@ typedef struct llmperf_batching {
 } llmperf_batching;
 
 typedef struct llmperf_prediction {
+    size_t size;             /* of this struct */
     const llmperf_config *c; /* borrowed */
     llmperf_params params;
     llmperf_memory memory;
@@ -315,7 +314,10 @@ typedef struct llmperf_prediction {
     llmperf_dtype fitting_weight_dtype; /* NONE = none of fp8, int4 fits */
     int64_t fitting_context;            /* tokens per sequence at this batch; 0 = none */
     llmperf_notes notes;
+    uint64_t room[64]; /* for what comes; 0 */
 } llmperf_prediction;
+
+#define LLMPERF_PREDICTION_INIT LLMPERF_SIZED(llmperf_prediction)
 
 /* Needs hw. A deployment that does not fit is predicted all the same (memory.fits says so).
  * Errors: LLMPERF_E_MEMORY. */
@@ -342,8 +344,8 @@ typedef struct llmperf_point {
 LLMPERF_API void llmperf_point_of(const llmperf_config *c, llmperf_sweep_phase phase,
                                   llmperf_workspace *workspace, llmperf_point *ret_point);
 
-/* Moves a case to another batch, prompt and context (all within llmperf_config_init's limits and
- * prompt above the cached tokens); everything else stays resolved as it is. */
+/* Moves a config to another batch (up to 2^30), prompt (above the cached tokens) and context (both up
+ * to 2^30); everything else stays resolved as it is. What is beyond them is not done. */
 LLMPERF_API void llmperf_config_move(llmperf_config *c, int64_t batch, int64_t prompt,
                                      int64_t context);
 

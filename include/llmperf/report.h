@@ -20,6 +20,7 @@ typedef struct llmperf_text_style {
      * proposes; NULL = their spec names */
     const char *model, *hw;
     const char *options; /* the options given, shell-quoted; NULL = none */
+    uint64_t room[8];    /* for what comes; 0 */
 } llmperf_text_style;
 
 /* The output formats of reports, "text", "json", "csv", "md"; NULL-terminated, static storage. */

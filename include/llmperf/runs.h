@@ -81,8 +81,8 @@ LLMPERF_API void llmperf_runs_free(llmperf_runs *runs);
 LLMPERF_API double llmperf_run_share(const llmperf_run *run, const llmperf_hw *hw);
 
 /* The plain gated decoder, untied, fp16, of the dimensions that a run tells (shape.layers > 0).
- * Errors: LLMPERF_E_SPEC for dimensions that make no model. */
-LLMPERF_API llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model *ret_model,
+ * Errors: LLMPERF_E_SPEC for dimensions that make no model; LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model **ret_model,
                                              llmperf_error *error);
 
 /*

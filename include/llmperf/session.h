@@ -98,12 +98,12 @@ LLMPERF_API llmperf_status llmperf_session_fit(llmperf_session *session, llmperf
 
 /* The best that was measured; 0 = not measured. */
 typedef struct llmperf_peaks {
-    double flop_per_s[LLMPERF_DTYPE_COUNT];
-    double best_flop_per_s[LLMPERF_DTYPE_COUNT]; /* of the library's fastest algorithms */
-    double stream_bytes_per_s[4];                /* read, copy, triad, write; from memory */
+    double flop_per_s[LLMPERF_DTYPES_MAX];
+    double best_flop_per_s[LLMPERF_DTYPES_MAX]; /* of the library's fastest algorithms */
+    double stream_bytes_per_s[4];               /* read, copy, triad, write; from memory */
     double h2d_bytes_per_s, d2h_bytes_per_s;
     double graph_s, host_s, round_s; /* launches in their other forms */
-    double gemv_bytes_per_s[LLMPERF_DTYPE_COUNT];
+    double gemv_bytes_per_s[LLMPERF_DTYPES_MAX];
     double memory_bytes_per_s; /* the best of everything that came from memory */
     double cache_bytes_per_s, cache_at_bytes;
     double launch_s;

@@ -17,6 +17,7 @@ extern "C" {
 #define LLMPERF_NOTES_MAX 16
 #define LLMPERF_ALIASES_MAX 24
 #define LLMPERF_LAYER_KINDS_MAX 64
+#define LLMPERF_WEIGHT_CLASSES_MAX 16 /* room for llmperf_weight_class to grow */
 #define LLMPERF_LAYER_OWN_MAX 8
 
 /* Lines for a person: what was assumed, what is suspicious. */
@@ -29,99 +30,6 @@ typedef struct llmperf_notes {
 LLMPERF_API void llmperf_note(llmperf_notes *notes, const char *format, ...) LLMPERF_PRINTF(2, 3);
 
 /* ---- model ---------------------------------------------------------------------------------- */
-
-typedef enum llmperf_norm_kind {
-    LLMPERF_NORM_RMS,   /* one weight per channel */
-    LLMPERF_NORM_LAYER, /* weight and bias */
-    LLMPERF_NORM_LAYER_NOBIAS,
-    LLMPERF_NORM_BARE, /* no weights */
-} llmperf_norm_kind;
-
-typedef enum llmperf_qk_norm {
-    LLMPERF_QK_NORM_NONE,
-    LLMPERF_QK_NORM_HEAD,     /* one weight per channel of a head, shared by the heads */
-    LLMPERF_QK_NORM_FULL,     /* one weight per channel of all heads */
-    LLMPERF_QK_NORM_PER_HEAD, /* a weight per channel and head, normed head by head */
-} llmperf_qk_norm;
-
-/*
- * Parts that a layer may have; each is there when its first field is above zero. A plain decoder
- * layer has attention and mlp; a mixture-of-experts layer attention and moe; a hybrid's layer a
- * state-space mixer in place of attention; one-mixer blocks (Nemotron-H) a single part.
- */
-
-/* Self-attention: MHA (kv_heads = heads), GQA, MQA (kv_heads = 1). */
-typedef struct llmperf_attention {
-    int64_t heads, kv_heads;
-    int64_t head_dim;  /* of q and k */
-    int64_t value_dim; /* of v; equals head_dim but for a few models */
-    int64_t window;    /* keys a query sees at most; 0 = all */
-    int64_t chunk;     /* positions attend inside chunks of this size (Llama 4); 0 = no chunks */
-    bool qkv_bias, out_bias;
-    bool rope;       /* rotary positions (an elementwise pass over q and k) */
-    bool gate;       /* output gate: the q projection is twice as wide (Qwen3-Next) */
-    bool sinks;      /* a learned logit per head (gpt-oss) */
-    bool shares_kv;  /* reads the cache of an earlier layer: no k, v projections, no cache */
-    uint8_t qk_norm; /* llmperf_qk_norm */
-} llmperf_attention;
-
-/* Multi-head latent attention: what is cached is one latent of kv_rank + rope_dim values. */
-typedef struct llmperf_mla {
-    int64_t heads;
-    int64_t q_rank; /* 0 = q is projected directly */
-    int64_t kv_rank;
-    int64_t nope_dim, rope_dim, value_dim; /* of one head */
-    bool gate;                             /* output gate of heads x value_dim (Kimi K3) */
-} llmperf_mla;
-
-/* Indexer of sparse attention (DeepSeek-V3.2, GLM-5): scores every cached key, attention then
- * reads the top_k best. Index keys are cached in 8 bit. */
-typedef struct llmperf_index {
-    int64_t top_k; /* tokens that attention reads at most; 0 = dense attention */
-    int64_t heads, dim;
-    bool shared; /* takes the choice of an earlier layer: no indexer of its own */
-} llmperf_index;
-
-typedef enum llmperf_ssm_kind {
-    LLMPERF_SSM_NONE,
-    LLMPERF_SSM_MAMBA,  /* selective state space, first form (Jamba) */
-    LLMPERF_SSM_MAMBA2, /* (Nemotron-H, Granite 4) */
-    LLMPERF_SSM_DELTA,  /* gated delta net (Qwen3-Next) */
-    LLMPERF_SSM_KDA,    /* Kimi delta attention */
-    LLMPERF_SSM_LINEAR, /* lightning attention (MiniMax-M1) */
-} llmperf_ssm_kind;
-
-/*
- * State-space and linear attention: a constant state per sequence.
- *   mamba:  heads = 1, head_dim = inner width, state = N, dt_rank
- *   mamba2: heads x head_dim = inner width, state = N, groups share B and C
- *   delta, kda, linear: heads value heads of head_dim; groups key heads of state (key size)
- */
-typedef struct llmperf_ssm {
-    int64_t kind; /* llmperf_ssm_kind */
-    int64_t heads, head_dim, state, groups;
-    int64_t conv;    /* kernel of the causal convolution; 0 = none */
-    int64_t dt_rank; /* mamba */
-    bool conv_bias, proj_bias, bc_norm;
-} llmperf_ssm;
-
-/* Feed-forward network: gated = gate and up projections side by side, else up alone. */
-typedef struct llmperf_mlp {
-    int64_t ffn;
-    bool gated;
-    bool up_bias, down_bias;
-} llmperf_mlp;
-
-/* Mixture of experts: a router picks `active` of `experts` for each token. */
-typedef struct llmperf_moe {
-    int64_t experts, active;
-    int64_t ffn;        /* width of one expert */
-    int64_t shared_ffn; /* width of the experts that every token passes, together; 0 = none */
-    int64_t latent;     /* width the routed experts work in, behind a projection; 0 = hidden */
-    bool gated;
-    bool expert_bias, router_bias;
-    bool shared_gate; /* a scalar gate on the shared experts (Qwen2-MoE) */
-} llmperf_moe;
 
 /* Classes of weights that a checkpoint may hold in different formats. */
 typedef enum llmperf_weight_class {
@@ -137,68 +45,66 @@ typedef enum llmperf_weight_class {
     LLMPERF_WEIGHT_COUNT
 } llmperf_weight_class;
 
-/* How one class of weights is held and computed with. */
-typedef struct llmperf_weight_format {
-    uint8_t dtype;   /* llmperf_dtype of storage; NONE = the model's */
-    uint8_t operand; /* llmperf_dtype that activations are quantised to; NONE = they stay */
-    double bits;     /* effective, scales included */
-} llmperf_weight_format;
+/* A model: its layers by shape, and how its weights are held. Made by the functions below, ended by
+ * llmperf_model_free(); read-only in use, so threads may share it. */
+typedef struct llmperf_model llmperf_model;
 
-/* `count` layers of one shape. */
-typedef struct llmperf_layer {
-    int64_t count;
-    int64_t norms; /* hidden-wide norms in the layer: 2, 1 (parallel blocks), 4 (Gemma 2) */
-    bool parallel; /* attention and FFN read the same normed input, one residual add */
-    llmperf_attention attention;
-    llmperf_mla mla;
-    llmperf_index index; /* of attention or MLA */
-    llmperf_ssm ssm;
-    llmperf_mlp mlp;
-    llmperf_moe moe;
-    /* fields of kinds without a struct above; the file of the kind says which is what */
-    int64_t own[LLMPERF_LAYER_OWN_MAX];
-    /* where this layer's weights differ from the model's */
-    llmperf_weight_format weights[LLMPERF_WEIGHT_COUNT];
-} llmperf_layer;
+/* Reads a model file: our YAML, a Hugging Face config.json (also a folder that holds one), a GGUF.
+ * Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position, LLMPERF_E_UNSUPPORTED for an architecture
+ * or feature that is not counted (by name), LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_model_load(const char *path, llmperf_model **ret_model,
+                                              llmperf_error *error);
 
-typedef struct llmperf_model {
-    char name[LLMPERF_NAME_MAX];
-    char architecture[LLMPERF_NAME_MAX]; /* model_type of the config, or "ad hoc" */
-    char source[LLMPERF_TEXT_MAX];       /* where the facts come from */
-    int alias_count;
-    char aliases[LLMPERF_ALIASES_MAX][LLMPERF_NAME_MAX];
+/* The same from memory; `name` stands for the file in messages. Any model that a file can describe is
+ * made so, without a file. */
+LLMPERF_API llmperf_status llmperf_model_load_text(const char *name, const char *text, size_t size,
+                                                   llmperf_model **ret_model, llmperf_error *error);
 
-    int64_t hidden, vocab;
-    int64_t embedding_dim; /* width of the embedding table; hidden unless projected (OPT-350m) */
-    int64_t position_embeddings; /* rows of a learned position table; 0 = none */
-    int64_t max_context;         /* trained context; 0 = not said */
-    bool tied;                   /* LM head is the embedding table */
-    bool head_bias;
-    bool embedding_norm; /* a norm right after the embedding (BLOOM) */
-    bool final_norm;
-    uint8_t norm; /* llmperf_norm_kind */
+/*
+ * A plain decoder by its dimensions: RMS norms before attention and FFN, rotary positions, every layer
+ * alike. Zero means default. Start from LLMPERF_DECODER_INIT.
+ */
+typedef struct llmperf_decoder {
+    size_t size;                               /* of this struct */
+    const char *name;                          /* "custom"; borrowed for the call */
+    int64_t layers, hidden, heads, ffn, vocab; /* required; experts > 0 does without ffn */
+    int64_t kv_heads;                          /* heads: multi-head attention */
+    int64_t head_dim;                          /* hidden / heads */
+    int64_t max_context;                       /* trained context; 0 = not said */
+    int64_t experts, active, expert_ffn; /* a mixture of experts in place of the FFN; 0 = none */
+    llmperf_dtype dtype;                 /* of weights and activations; bf16 */
+    bool ungated;                        /* FFN of an up and a down projection, no gate */
+    bool tied;                           /* LM head is the embedding table */
+    uint64_t room[16];                   /* for what comes; 0 */
+} llmperf_decoder;
 
-    int layer_kind_count;
-    llmperf_layer layers[LLMPERF_LAYER_KINDS_MAX]; /* the layer plan, by shape */
+#define LLMPERF_DECODER_INIT LLMPERF_SIZED(llmperf_decoder)
 
-    uint8_t dtype;    /* llmperf_dtype of the file (activations follow it) */
-    uint8_t kv_dtype; /* the checkpoint's own scheme, or NONE */
-    /* format of each class of weights and its effective bits per weight */
-    uint8_t weight_dtype[LLMPERF_WEIGHT_COUNT];
-    uint8_t weight_operand[LLMPERF_WEIGHT_COUNT]; /* dtype activations are quantised to, or NONE */
-    double weight_bits[LLMPERF_WEIGHT_COUNT];
-    char scheme[48];    /* quantisation scheme of the checkpoint, "" = none */
-    int64_t mtp_params; /* multi-token-prediction layers, not part of the count */
+/* Errors: LLMPERF_E_USAGE for dimensions that make no model; LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_model_new(const llmperf_decoder *decoder,
+                                             llmperf_model **ret_model, llmperf_error *error);
 
-    int64_t published_params;           /* from the source, for checks; 0 = not said */
-    char not_counted[LLMPERF_TEXT_MAX]; /* towers, MTP layers ... that the numbers leave out */
-    llmperf_notes notes;                /* of the file: quirks and sources */
-    llmperf_notes warnings;             /* of the reader: what was assumed, what is suspicious */
-} llmperf_model;
+/* One of its own, to be quantised apart. Errors: LLMPERF_E_MEMORY. */
+LLMPERF_API llmperf_status llmperf_model_copy(const llmperf_model *model, llmperf_model **ret_model,
+                                              llmperf_error *error);
+LLMPERF_API void llmperf_model_free(llmperf_model *model); /* NULL is fine */
+
+/* Texts and notes belong to the model; "" or NULL where it does not say. */
+LLMPERF_API const char *llmperf_model_name(const llmperf_model *model);
+LLMPERF_API const char *llmperf_model_architecture(const llmperf_model *model);
+LLMPERF_API const char *llmperf_model_source(const llmperf_model *model);
+/* Of the file: quirks and sources. */
+LLMPERF_API const llmperf_notes *llmperf_model_notes(const llmperf_model *model);
+/* Of the reader: what was assumed, what is suspicious. */
+LLMPERF_API const llmperf_notes *llmperf_model_warnings(const llmperf_model *model);
+/* Trained context, tokens; 0 = not said. */
+LLMPERF_API int64_t llmperf_model_max_context(const llmperf_model *model);
+/* Of the file; activations follow it. */
+LLMPERF_API llmperf_dtype llmperf_model_dtype(const llmperf_model *model);
 
 /* Exact parameters by class; the sum of all is the model's count. */
 typedef struct llmperf_params {
-    int64_t by_class[LLMPERF_WEIGHT_COUNT];
+    int64_t by_class[LLMPERF_WEIGHT_CLASSES_MAX]; /* llmperf_weight_class */
     int64_t total;
     int64_t active;    /* of one token: experts that it does not pass left out */
     int64_t embedding; /* token and position tables: what a step does not stream */
@@ -213,20 +119,6 @@ LLMPERF_API llmperf_status llmperf_model_check_params(const llmperf_model *model
 
 /* Number of layers of all kinds. */
 LLMPERF_API int64_t llmperf_model_layers(const llmperf_model *model);
-
-/* Checks what every function below relies on (dimensions in range, heads a multiple of KV heads
- * ...). Readers call it; call it for a model filled in by hand. Errors: LLMPERF_E_SPEC. */
-LLMPERF_API llmperf_status llmperf_model_check(const llmperf_model *model, llmperf_error *error);
-
-/* Reads a model file: our YAML, or a Hugging Face config.json (also a folder that holds one).
- * Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position, LLMPERF_E_UNSUPPORTED for an architecture
- * or feature that is not counted (by name). */
-LLMPERF_API llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model,
-                                              llmperf_error *error);
-
-/* The same from memory; `name` stands for the file in messages. */
-LLMPERF_API llmperf_status llmperf_model_load_text(const char *name, const char *text, size_t size,
-                                                   llmperf_model *ret_model, llmperf_error *error);
 
 /* Applies a scheme by name (fp8, awq, mxfp4 ...; "none" undoes the checkpoint's own) to the dense
  * weights of a model; embedding, LM head, routers and norms stay. mxfp4 quantises experts alone
@@ -265,6 +157,8 @@ typedef enum llmperf_hw_field {
     LLMPERF_HW_FIELD_COUNT
 } llmperf_hw_field;
 
+#define LLMPERF_HW_FIELDS_MAX 24 /* room for the enum to grow */
+
 LLMPERF_API const char *llmperf_hw_field_name(llmperf_hw_field field);
 LLMPERF_API const char *llmperf_confidence_name(llmperf_confidence confidence);
 
@@ -282,9 +176,11 @@ typedef struct llmperf_link {
     int64_t domain;       /* devices that reach each other over it; 0 = not said */
 } llmperf_link;
 
+/* Hardware. Start from LLMPERF_HW_INIT; zero means not said. */
 typedef struct llmperf_hw {
+    size_t size; /* of this struct */
     /* dense peak per dtype, flop/s (an integer operation counts as one flop); 0 = none */
-    double peak_flop_per_s[LLMPERF_DTYPE_COUNT];
+    double peak_flop_per_s[LLMPERF_DTYPES_MAX];
     double mem_bytes_per_s;
     double units;       /* SMs, CUs, cores; 0 = not said */
     llmperf_link link;  /* between devices of one node */
@@ -297,17 +193,20 @@ typedef struct llmperf_hw {
     char vendor[48], architecture[48];
     int alias_count;
     char aliases[LLMPERF_ALIASES_MAX][LLMPERF_NAME_MAX];
-    char absent[LLMPERF_DTYPE_COUNT][128]; /* why a dtype has no peak; "" = not said */
+    char absent[LLMPERF_DTYPES_MAX][128]; /* why a dtype has no peak; "" = not said */
 
     double memory_bytes;
     double memory_usable_bytes;        /* what the driver reports; 0 = not said */
     double mem_achievable_bytes_per_s; /* 0 = not said */
     double l2_bytes, clock_hz, launch_s, power_w, price_usd_per_h; /* 0 = not said */
 
-    llmperf_provenance provenance[LLMPERF_HW_FIELD_COUNT];
+    llmperf_provenance provenance[LLMPERF_HW_FIELDS_MAX];
     llmperf_notes notes;    /* of the file: traps and disagreements */
     llmperf_notes warnings; /* of the reader: suspicious values */
+    uint64_t room[64];      /* for what comes; 0 */
 } llmperf_hw;
+
+#define LLMPERF_HW_INIT LLMPERF_SIZED(llmperf_hw)
 
 /* Reads a hardware YAML. Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position. */
 LLMPERF_API llmperf_status llmperf_hw_load(const char *path, llmperf_hw *ret_hw,

@@ -38,6 +38,22 @@ bool op_is_sound(const llmperf_op *op)
            op->collective < LLMPERF_COLLECTIVE_COUNT;
 }
 
+bool ops_are_sound(const llmperf_op *ops, int count)
+{
+    bool sound = count == 0 || (count > 0 && ops);
+    for (int i = 0; sound && i < count; i++)
+        sound = op_is_sound(&ops[i]);
+    return sound;
+}
+
+bool run_is_sound(const llmperf_run *run)
+{
+    return run && IS_BELOW(run->kind, LLMPERF_RUN_SERVING + 1) &&
+           IS_BELOW(run->metric, LLMPERF_METRIC_COUNT) && ENDS(run->file) && ENDS(run->source) &&
+           ENDS(run->engine) && ENDS(run->engine_version) && ENDS(run->gpu) && ENDS(run->model) &&
+           ENDS(run->weight_dtype) && ENDS(run->act_dtype) && ENDS(run->kv_dtype);
+}
+
 bool paths_are_sound(const llmperf_spec_paths *paths)
 {
     const int most = (int)(sizeof paths->folder / sizeof *paths->folder);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "llmperf/runs.h"
 #include "llmperf/spec.h"
 
 /* First lines of a public function that can fail: what its caller must give. */
@@ -16,6 +17,10 @@
         if (!(condition))                                                                          \
             return llmperf_fail(error, LLMPERF_E_USAGE, "%s() needs %s", __func__, #condition);    \
     } while (0)
+
+/* Does a struct that carries its size have the one of this library? Zero: it did not begin with its
+ * INIT. */
+#define IS_SIZED(pointer) ((pointer)->size == sizeof *(pointer))
 
 /* Is an enum's value one of the first `count`? */
 #define IS_BELOW(value, count) ((unsigned)(value) < (unsigned)(count))
@@ -34,6 +39,15 @@ bool op_is_sound(const llmperf_op *op);
 
 /* A list of batches, tokens or widths: each from 1 to 2^30. */
 bool counts_are_sound(const int64_t *values, int count);
+
+/* NULL alone where there are none. */
+bool ops_are_sound(const llmperf_op *ops, int count);
+
+/* Enums in range, every text ended. */
+bool run_is_sound(const llmperf_run *run);
+
+/* NULL alone where there are none. */
+bool ops_are_sound(const llmperf_op *ops, int count);
 
 bool paths_are_sound(const llmperf_spec_paths *paths);
 

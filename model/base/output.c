@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "llmperf/output.h"
+#include "entry.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static llmperf_status find_target(const char *path, char target[LLMPERF_PATH_MAX
 llmperf_status llmperf_output_open(const char *path, llmperf_output *ret_output,
                                    llmperf_error *error)
 {
+    NEEDS(ret_output, error);
     llmperf_output o = {.file = stdout, .path = path};
     struct stat info;
     if (!path) {
@@ -49,6 +51,7 @@ llmperf_status llmperf_output_open(const char *path, llmperf_output *ret_output,
 
 llmperf_status llmperf_output_close(llmperf_output *output, bool keep, llmperf_error *error)
 {
+    NEEDS(output && output->file, error);
     const char *name = output->path ? output->path : "standard output";
     errno = 0;
     bool failed = ferror(output->file) != 0;

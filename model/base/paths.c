@@ -34,6 +34,8 @@ static void add_path(llmperf_spec_paths *paths, const char *folder, const char *
 
 void llmperf_spec_paths_default(const char *first, llmperf_spec_paths *ret_paths)
 {
+    if (!ret_paths)
+        return;
     char program[LLMPERF_PATH_MAX];
     memset(ret_paths, 0, sizeof *ret_paths);
     add_path(ret_paths, first, "");

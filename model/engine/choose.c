@@ -15,6 +15,9 @@
 #include "kin.h"
 #include "llmperf/calib.h"
 #include "entry.h"
+#include "calib_object.h"
+#include "fits.h"
+#include "profile.h"
 
 enum { HEAD_BYTES = 16385 }; /* with the NUL behind them */
 
@@ -304,9 +307,9 @@ llmperf_status calib_choose_new(const llmperf_spec_paths *paths, const llmperf_h
     return status;
 }
 
-llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmperf_hw *hw,
-                                    const char *library, llmperf_calib *ret_calib, bool *ret_found,
-                                    llmperf_error *error)
+llmperf_status calib_choose(const llmperf_spec_paths *paths, const llmperf_hw *hw,
+                            const char *library, llmperf_calib *ret_calib, bool *ret_found,
+                            llmperf_error *error)
 {
     NEEDS(paths_are_sound(paths) && hw_is_sound(hw) && ret_calib && ret_found, error);
     llmperf_calib *calib = NULL;
@@ -322,6 +325,8 @@ llmperf_status llmperf_calib_choose(const llmperf_spec_paths *paths, const llmpe
 
 void llmperf_calib_lend(llmperf_calib *calib, const llmperf_spec_paths *paths, const llmperf_hw *hw)
 {
+    if (!calib || !paths_are_sound(paths) || !hw_is_sound(hw))
+        return;
     bool kin;
     double scale = 1;
     calib->borrowed = 0;
@@ -359,7 +364,7 @@ static bool has_fit(const llmperf_calib *calib, int count, const llmperf_calib_k
     bool found = false;
     for (int i = 0; i < count && !found; i++) {
         llmperf_calib_key own = what_of(calib->entry[i].key);
-        found = llmperf_calib_same_key(&own, &wanted);
+        found = calib_same_key(&own, &wanted);
     }
     return found;
 }
@@ -388,7 +393,7 @@ llmperf_status llmperf_calib_complete(llmperf_calib *calib, const llmperf_calib 
             continue; /* what it took itself is to be had from where it came */
         entry.residual = sqrt(entry.residual * entry.residual + spread * spread);
         remark_taken(from, &entry);
-        llmperf_status status = llmperf_calib_add(calib, &entry, error);
+        llmperf_status status = calib_add(calib, &entry, error);
         if (status != LLMPERF_OK)
             return status;
     }

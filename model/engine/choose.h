@@ -4,8 +4,9 @@
 #define LLMPERF_ENGINE_CHOOSE_H
 
 #include "llmperf/calib.h"
+#include "calib_object.h"
 
-/* llmperf_calib_choose() into memory that the caller frees; NULL where no part is near enough. */
+/* calib_choose() into memory that the caller frees; NULL where no part is near enough. */
 llmperf_status calib_choose_new(const llmperf_spec_paths *paths, const llmperf_hw *hw,
                                 const char *library, llmperf_calib **ret_calib,
                                 llmperf_error *error);

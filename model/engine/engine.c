@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine profile as a calibration: the parameters of a part become entries that llmperf_time_op()
+ * An engine profile as a calibration: the parameters of a part become entries that time_op()
  * reads, and the host's share of a step. docs/engines.md derives each line.
  */
 #include <math.h>
@@ -9,6 +9,10 @@
 
 #include "config.h"
 #include "llmperf/engine.h"
+#include "calib_object.h"
+#include "engine_object.h"
+#include "fits.h"
+#include "profile.h"
 
 /* What a share of the peak is a share of, over the peak of the dtype that an operator is counted in:
  * processors compute in their fp32 units, whatever the formats (a matrix unit of theirs that holds
@@ -29,7 +33,7 @@ static double decode_efficiency(const llmperf_engine_part *part, const llmperf_h
     return part->param[LLMPERF_ENGINE_HEADS] * hw->mem_bytes_per_s / hw->peak_flop_per_s[dtype];
 }
 
-/* Score traffic in units of llmperf_time_op()'s score term: channels per head. */
+/* Score traffic in units of time_op()'s score term: channels per head. */
 static double score_channels(const llmperf_engine_part *part, const llmperf_hw *hw,
                              llmperf_dtype dtype)
 {
@@ -68,7 +72,7 @@ static void set_errors(llmperf_calib_entry *e, const llmperf_engine_part *part,
     static const llmperf_param EFFICIENCIES[] = {LLMPERF_PARAM_COMPUTE, LLMPERF_PARAM_MEMORY};
     double d[2][LLMPERF_ENGINE_PARAM_COUNT];
     for (int i = 0; i < 2; i++) {
-        llmperf_engine_derivative(part, hw, e, EFFICIENCIES[i], d[i]);
+        engine_derivative(part, hw, e, EFFICIENCIES[i], d[i]);
         for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
             d[i][k] *= part->param[k];
     }
@@ -104,7 +108,7 @@ static void set_product_on_cpu(const llmperf_engine_part *part, const llmperf_hw
 static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmperf_hw *hw,
                                     llmperf_calib_key key)
 {
-    llmperf_calib_entry e = llmperf_calib_ideal((llmperf_op_kind)key.kind);
+    llmperf_calib_entry e = calib_ideal((llmperf_op_kind)key.kind);
     const double *profile = part->param;
     llmperf_dtype dtype = (llmperf_dtype)key.dtype;
     e.key = key;
@@ -170,9 +174,9 @@ static void derivative_on_cpu(const llmperf_engine_part *part, const llmperf_cal
             d[factor[i]] = entry->param[param] / part->param[factor[i]];
 }
 
-void llmperf_engine_derivative(const llmperf_engine_part *part, const llmperf_hw *hw,
-                               const llmperf_calib_entry *entry, llmperf_param param,
-                               double ret_derivative[LLMPERF_ENGINE_PARAM_COUNT])
+void engine_derivative(const llmperf_engine_part *part, const llmperf_hw *hw,
+                       const llmperf_calib_entry *entry, llmperf_param param,
+                       double ret_derivative[LLMPERF_ENGINE_PARAM_COUNT])
 {
     const llmperf_calib_key *key = &entry->key;
     const double *profile = part->param;
@@ -242,7 +246,7 @@ static void add_formats(const llmperf_engine_part *part, const llmperf_hw *hw, u
             part, hw,
             (llmperf_calib_key){
                 .kind = LLMPERF_KIND_GEMM, .dtype = dtype, .stored = FORMATS[i].stored, .near = 1});
-        llmperf_calib_add(calib, &e, NULL);
+        calib_add(calib, &e, NULL);
     }
 }
 
@@ -276,7 +280,7 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
                                                                  .regime = ROWS[i].regime,
                                                                  .experts = ROWS[i].experts,
                                                                  .dtype = (uint8_t)dtype});
-            llmperf_calib_add(calib, &e, NULL); /* in range, and room: they are few */
+            calib_add(calib, &e, NULL); /* in range, and room: they are few */
             if (is_processor(hw) && ROWS[i].kind == LLMPERF_KIND_GEMM)
                 add_formats(part, hw, (uint8_t)dtype, calib);
         }
@@ -284,20 +288,19 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
     if (!has_fit(kernels, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE)) {
         llmperf_calib_entry e =
             entry_of(part, hw, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE});
-        llmperf_calib_add(calib, &e, NULL);
+        calib_add(calib, &e, NULL);
     }
 }
 
-void llmperf_engine_calib(const llmperf_engine *engine, const llmperf_engine_part *part,
-                          const llmperf_hw *hw, const llmperf_calib *kernels,
-                          llmperf_calib *ret_calib)
+void engine_calib(const llmperf_engine *engine, const llmperf_engine_part *part,
+                  const llmperf_hw *hw, const llmperf_calib *kernels, llmperf_calib *ret_calib)
 {
     const double *profile = part->param;
     llmperf_calib *c = ret_calib;
     if (kernels)
         *c = *kernels;
     else
-        llmperf_calib_init(c);
+        calib_init(c);
     add_entries(part, hw, kernels, c);
     if (kernels)
         snprintf(c->name, sizeof c->name, "%.30s with %.30s", engine->name, kernels->name);

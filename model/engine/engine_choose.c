@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "llmperf/engine.h"
+#include "engine_object.h"
+#include "kin.h"
+#include "profile.h"
 
 /* Standard deviation of log(time) that borrowing adds where the profile does not say. */
 static const double BORROWED = 0.3;
@@ -37,7 +40,7 @@ static void set_residuals(const llmperf_engine_part *const *lender, int count, b
 static bool has_load(const llmperf_engine *engine, bool serving)
 {
     for (int i = 0; i < engine->part_count; i++)
-        if (engine->part[i].serving == serving && llmperf_engine_lends(&engine->part[i]))
+        if (engine->part[i].serving == serving && engine_lends(&engine->part[i]))
             return true;
     return false;
 }
@@ -53,13 +56,13 @@ static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine
         char path[LLMPERF_PATH_MAX];
         if (llmperf_find_hw(paths, engine->part[i].hw, path, NULL) != LLMPERF_OK ||
             llmperf_hw_load(path, &others[count], NULL) != LLMPERF_OK ||
-            !(llmperf_engine_likeness(&others[count], hw) > 0))
+            !(engine_likeness(&others[count], hw) > 0))
             continue;
         lender[count] = &engine->part[i];
         lender_hw[count] = &others[count];
         count++;
     }
-    llmperf_engine_mean(lender, lender_hw, count, hw, serving, part->param, &nearest);
+    engine_mean(lender, lender_hw, count, hw, serving, part->param, &nearest);
     if (nearest >= 0)
         snprintf(part->remarks, sizeof part->remarks,
                  "estimated from the %d part%s that %s measured; the nearest is %.64s", count,
@@ -76,8 +79,8 @@ static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine
     snprintf(part->hw, sizeof part->hw, "%s", nearest >= 0 ? lender[nearest]->hw : hw->name);
 }
 
-void llmperf_engine_choose(const llmperf_spec_paths *paths, const llmperf_engine *engine,
-                           const llmperf_hw *hw, bool serving, llmperf_engine_part *ret_part)
+void engine_choose(const llmperf_spec_paths *paths, const llmperf_engine *engine,
+                   const llmperf_hw *hw, bool serving, llmperf_engine_part *ret_part)
 {
     const llmperf_engine_part *own = NULL;
     bool any_load = !serving || !has_load(engine, serving);

@@ -10,6 +10,8 @@
 #include "config.h"
 #include "kin.h"
 #include "llmperf/engine.h"
+#include "engine_object.h"
+#include "engine_field.h"
 
 /* What an engine's parts have in common, of the variance between engines; the rest fades with the
  * distance, by 1/e at REACH. */
@@ -62,7 +64,7 @@ static const double BETWEEN_PROCESSORS[LLMPERF_ENGINE_PARAM_COUNT] = {
     [LLMPERF_ENGINE_ROWS_4] = 1,
 };
 
-double llmperf_engine_spread_on(const llmperf_hw *hw, llmperf_engine_param param, bool of_parts)
+double engine_spread_on(const llmperf_hw *hw, llmperf_engine_param param, bool of_parts)
 {
     static const double OF_PARTS = 0.6; /* like parts to engines, as of GPUs */
     if (is_processor(hw) && BETWEEN_PROCESSORS[param] > 0)
@@ -85,7 +87,7 @@ static double processor_likeness(const llmperf_hw *a, const llmperf_hw *b)
     return PROCESSORS + (SAME_CORES - PROCESSORS) * exp(-(bandwidth + peak) / 2 / CORE_REACH);
 }
 
-double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
+double engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
 {
     bool kin;
     if (is_processor(a) != is_processor(b))
@@ -98,7 +100,7 @@ double llmperf_engine_likeness(const llmperf_hw *a, const llmperf_hw *b)
     return COMMON + (1 - COMMON) * exp(-distance / REACH);
 }
 
-bool llmperf_engine_lends(const llmperf_engine_part *part)
+bool engine_lends(const llmperf_engine_part *part)
 {
     static const double LEAST_SHARE = 0.5;
     return part->param[LLMPERF_ENGINE_WEIGHT] >= LEAST_SHARE;
@@ -130,8 +132,8 @@ static int gather_lenders(const llmperf_engine_part *const *parts,
     double best = 0;
     ret->count = 0;
     for (int i = 0; i < count; i++)
-        if (strcmp(parts_hw[i]->name, hw->name) != 0 && llmperf_engine_lends(parts[i]) &&
-            llmperf_engine_likeness(parts_hw[i], hw) > 0) {
+        if (strcmp(parts_hw[i]->name, hw->name) != 0 && engine_lends(parts[i]) &&
+            engine_likeness(parts_hw[i], hw) > 0) {
             from[ret->count] = i;
             ret->part[ret->count++] = parts[i];
             any_load = any_load && parts[i]->serving != serving;
@@ -140,9 +142,9 @@ static int gather_lenders(const llmperf_engine_part *const *parts,
         const llmperf_hw *own = parts_hw[from[i]];
         bool counts = any_load || ret->part[i]->serving == serving;
         ret->doubt[i] = doubt_of(ret->part[i], !counts);
-        ret->to[i] = llmperf_engine_likeness(own, hw);
+        ret->to[i] = engine_likeness(own, hw);
         for (int j = 0; j < ret->count; j++)
-            ret->like[i][j] = i == j ? 1 : llmperf_engine_likeness(own, parts_hw[from[j]]);
+            ret->like[i][j] = i == j ? 1 : engine_likeness(own, parts_hw[from[j]]);
         if (counts && ret->to[i] > best) {
             best = ret->to[i];
             nearest = from[i];
@@ -180,9 +182,9 @@ static bool solve(const lenders *l, const double *noise, double *x)
 /* The estimate of one parameter: never beyond what lenders and the typical engine span. */
 static double estimate(const lenders *l, const llmperf_hw *hw, llmperf_engine_param param)
 {
-    const double typical = log(fmax(llmperf_engine_typical_on(hw, param), LEAST));
-    const double spread = llmperf_engine_spread_on(hw, param, false);
-    const double least = LEAST_ERROR * llmperf_engine_spread_on(hw, param, true);
+    const double typical = log(fmax(engine_typical_on(hw, param), LEAST));
+    const double spread = engine_spread_on(hw, param, false);
+    const double least = LEAST_ERROR * engine_spread_on(hw, param, true);
     double noise[LLMPERF_ENGINE_PARTS_MAX], x[LLMPERF_ENGINE_PARTS_MAX];
     double low = 0, high = 0, sum = 0;
     for (int i = 0; i < l->count; i++) {
@@ -199,9 +201,9 @@ static double estimate(const lenders *l, const llmperf_hw *hw, llmperf_engine_pa
     return value <= 2 * LEAST ? 0 : value;
 }
 
-void llmperf_engine_mean(const llmperf_engine_part *const *parts, const llmperf_hw *const *parts_hw,
-                         int count, const llmperf_hw *hw, bool serving,
-                         double ret_param[LLMPERF_ENGINE_PARAM_COUNT], int *ret_nearest)
+void engine_mean(const llmperf_engine_part *const *parts, const llmperf_hw *const *parts_hw,
+                 int count, const llmperf_hw *hw, bool serving,
+                 double ret_param[LLMPERF_ENGINE_PARAM_COUNT], int *ret_nearest)
 {
     lenders l;
     *ret_nearest = gather_lenders(parts, parts_hw, count, hw, serving, &l);

@@ -5,9 +5,10 @@
 #include <math.h>
 
 #include "host.h"
+#include "config_object.h"
 
-double llmperf_host_time(const llmperf_host *host, double layers, double sequences, double ops_s,
-                         double launch_s)
+double host_time_of(const llmperf_host *host, double layers, double sequences, double ops_s,
+                    double launch_s)
 {
     double own = host->step_s + host->layer_s * layers + host->sequence_s * sequences - launch_s;
     if (!(own > 0))
@@ -37,5 +38,5 @@ double host_time(const llmperf_config *c, const llmperf_segment *segments, int s
         return 0;
     double layers, sequences;
     host_counts(c, segments, segment_count, &layers, &sequences);
-    return llmperf_host_time(&c->calib->host, layers, sequences, ops_s, launch_s);
+    return host_time_of(&c->calib->host, layers, sequences, ops_s, launch_s);
 }

@@ -3,6 +3,12 @@
 #include "llmperf/load.h"
 #include "calib_load.h"
 #include "choose.h"
+#include "model_object.h"
+#include "calib_object.h"
+#include "engine_object.h"
+#include "read.h"
+#include "profile.h"
+#include "entry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +35,7 @@ static llmperf_status load_model(const llmperf_load_options *o, llmperf_model *r
     if (status == LLMPERF_OK)
         status = check_name(o, path, o->model, error);
     if (status == LLMPERF_OK)
-        status = llmperf_model_load(path, ret_model, error);
+        status = model_load(path, ret_model, error);
     if (status == LLMPERF_OK && o->quant)
         status = llmperf_model_quantise(ret_model, o->quant, error);
     return status;
@@ -57,7 +63,7 @@ static llmperf_status load_profile(const llmperf_load_options *o, const char *na
     if (status == LLMPERF_OK)
         status = check_name(o, path, name, error);
     if (status == LLMPERF_OK)
-        status = llmperf_engine_load(path, ret_engine, error);
+        status = engine_load(path, ret_engine, error);
     return status;
 }
 
@@ -80,6 +86,8 @@ static llmperf_status with_paths(const llmperf_load_options *options, llmperf_lo
 llmperf_status llmperf_load_engine(const llmperf_load_options *options, const char *name,
                                    llmperf_engine **ret_engine, llmperf_error *error)
 {
+    NEEDS(options && name && ret_engine, error);
+    NEEDS(!options->paths || paths_are_sound(options->paths), error);
     llmperf_load_options o;
     llmperf_spec_paths *room;
     llmperf_status status = with_paths(options, &o, &room, error);
@@ -128,8 +136,8 @@ static llmperf_status load_timed(const llmperf_load_options *o, const llmperf_hw
         engine = own;
     }
     if (status == LLMPERF_OK) {
-        llmperf_engine_choose(o->paths, engine, hw, o->serving, part);
-        llmperf_engine_calib(engine, part, hw, kernels, calib);
+        engine_choose(o->paths, engine, hw, o->serving, part);
+        engine_calib(engine, part, hw, kernels, calib);
         *ret_calib = calib;
     } else {
         free(calib);
@@ -161,6 +169,8 @@ static llmperf_status load_calib(const llmperf_load_options *o, const llmperf_hw
 llmperf_status llmperf_load_calib(const llmperf_load_options *options, const llmperf_hw *hw,
                                   llmperf_calib **ret_calib, llmperf_error *error)
 {
+    NEEDS(options && hw_is_sound(hw) && ret_calib, error);
+    NEEDS(!options->paths || paths_are_sound(options->paths), error);
     llmperf_load_options o;
     llmperf_spec_paths *room;
     llmperf_status status = with_paths(options, &o, &room, error);
@@ -174,6 +184,8 @@ llmperf_status llmperf_load_calib(const llmperf_load_options *options, const llm
 
 void llmperf_note_times(llmperf_notes *notes, const llmperf_hw *hw, const llmperf_calib *calib)
 {
+    if (!notes || !hw_is_sound(hw))
+        return;
     bool lent = calib && calib->borrowed > 0;
     if (calib)
         llmperf_note(notes, "%s: %s (%s)%s", hw->name, lent ? "borrowed" : "calibrated",
@@ -206,6 +218,7 @@ static llmperf_status load_all(const llmperf_load_options *o, llmperf_loaded *l,
 llmperf_status llmperf_load(const llmperf_load_options *options, llmperf_loaded *ret_loaded,
                             llmperf_error *error)
 {
+    NEEDS(options && ret_loaded && (!options->paths || paths_are_sound(options->paths)), error);
     llmperf_load_options o;
     llmperf_loaded l = {0};
     llmperf_spec_paths *room;

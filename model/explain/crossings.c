@@ -7,6 +7,8 @@
 #include "explain.h"
 #include "crossing.h"
 #include "symbolic.h"
+#include "config_object.h"
+#include "emit.h"
 
 /* What does not depend on how the batch was found: none, or an end of a calibration's interval. */
 static bool put_end(explainer *e, const llmperf_crossing *crossing, bool calibrated)
@@ -204,7 +206,7 @@ static void expert_crossing(explainer *e, const llmperf_crossing *crossing, bool
         if (b > 0)
             explain_add_step(e, name, NULL, LLMPERF_UNIT_COUNT,
                              tokens * (double)moe->active /
-                                 llmperf_distinct_experts(moe, tokens, w->moe_skew));
+                                 moe_distinct_experts(moe, tokens, w->moe_skew));
     }
 }
 

@@ -2,6 +2,7 @@
 /* Explains the numbers of a prediction: what a name means, and who explains it. */
 #include "explain.h"
 #include "entry.h"
+#include "model_object.h"
 
 #include <math.h>
 #include <stdio.h>

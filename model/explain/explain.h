@@ -4,6 +4,7 @@
 #define LLMPERF_EXPLAIN_EXPLAIN_H
 
 #include "symbols.h"
+#include "config_object.h"
 
 /* Which number of an estimate {value, low, high}, a crossing {.., exact} or its operator. */
 typedef enum part { PART_VALUE, PART_LOW, PART_HIGH, PART_EXACT, PART_N, PART_K } part;

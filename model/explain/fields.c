@@ -9,6 +9,7 @@
 
 #include "explain.h"
 #include "layer_kind.h"
+#include "model_object.h"
 
 /* ---- numbers that are searched or need steps of their own ------------------------------------ */
 

@@ -6,6 +6,7 @@
  */
 #include "symbols.h"
 #include "layer_kind.h"
+#include "calib_object.h"
 
 /* clang-format off */
 #define FORMAT(name, meaning, class, option)                                                       \

@@ -7,6 +7,9 @@
 
 #include "explain.h"
 #include "symbolic.h"
+#include "model_object.h"
+#include "calib_object.h"
+#include "time_op.h"
 
 /* ---- time of one launch ---------------------------------------------------------------------- */
 
@@ -212,7 +215,7 @@ static void explain_op_time(explainer *e, const llmperf_op *op, double repeat)
     llmperf_time t;
     llmperf_gradient used;
     const llmperf_calib *calib = e->c->calib;
-    double value = llmperf_time_op(op, e->c->hw, calib, &t, &used);
+    double value = time_op(op, e->c->hw, calib, &t, &used);
     bool fitted = calib && used.count == 1 && used.entry[0] != LLMPERF_CALIB_NO_ENTRY;
     bool joined = calib && used.count > 1;
     e->own = TIME_SYMBOLS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The inputs of an explanation: what a symbol is, and where its value comes from. */
 #include "explain.h"
+#include "model_object.h"
 
 #include <stdarg.h>
 #include <stdio.h>

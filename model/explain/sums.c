@@ -7,6 +7,8 @@
 
 #include "explain.h"
 #include "host.h"
+#include "config_object.h"
+#include "time_op.h"
 
 /* ---- over the model -------------------------------------------------------------------------- */
 
@@ -149,7 +151,7 @@ static void sum_step(const llmperf_segment *segments, int segment_count, double 
         llmperf_time time = {0};
         double each = s->what == SUM_FLOP    ? op->flop
                       : s->what == SUM_BYTES ? op->bytes
-                                             : llmperf_time_op(op, c->hw, c->calib, &time, NULL);
+                                             : time_op(op, c->hw, c->calib, &time, NULL);
         double launches = op->repeat * times;
         ops_s += op->repeat * time.time_s;
         if (op->kind != LLMPERF_KIND_COLLECTIVE)

@@ -4,6 +4,7 @@
  * model and a deployment make of them.
  */
 #include "symbolic.h"
+#include "config_object.h"
 
 #include <stdio.h>
 #include <stdlib.h>

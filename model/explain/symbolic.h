@@ -4,6 +4,7 @@
 #define LLMPERF_EXPLAIN_SYMBOLIC_H
 
 #include "symbols.h"
+#include "config_object.h"
 
 typedef enum op_quantity {
     OP_REPEAT,

@@ -2,6 +2,7 @@
 /* Looks symbols, flags and macros up in the tables. */
 #include "symbols.h"
 #include "layer_kind.h"
+#include "config_object.h"
 
 #include <math.h>
 #include <stdio.h>

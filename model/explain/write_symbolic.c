@@ -8,6 +8,9 @@
 #include "llmperf/report.h"
 #include "write_head.h"
 #include "entry.h"
+#include "config_object.h"
+#include "read.h"
+#include "config.h"
 
 /* ---- collecting what is printed -------------------------------------------------------------- */
 
@@ -107,9 +110,9 @@ static llmperf_status collect_forms(printed *all, bool decode, llmperf_config *c
                               "name: decoder\nhidden: 4096\nvocab: 32000\ndtype: bf16\n"
                               "layers:\n  - count: 32\n    %s\n    %s\n",
                               FORMS[i].mixer, FORMS[i].ffn);
-        status = llmperf_model_load_text("decoder", text, (size_t)length, model, error);
+        status = model_load_text("decoder", text, (size_t)length, model, error);
         if (status == LLMPERF_OK)
-            status = llmperf_config_init(c, model, NULL, NULL, &FORMS[i].workload, error);
+            status = config_init(c, model, NULL, NULL, &FORMS[i].workload, error);
         if (status == LLMPERF_OK &&
             !collect(all, c, decode, 0, FORMS[i].form, FORMS[i].workload.tp > 1))
             status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "emit.h"
+#include "config_object.h"
+#include "entry.h"
 
 /* Token table, learned positions, and the projections of a narrower table. */
 static int64_t embedding_weights(const llmperf_model *model, int64_t tp)
@@ -72,6 +74,7 @@ llmperf_params llmperf_model_params(const llmperf_model *model)
 llmperf_status llmperf_model_check_params(const llmperf_model *model, const char *name,
                                           llmperf_error *error)
 {
+    NEEDS(model && name, error);
     static const double MOST_OFF = 0.005;
     int64_t total = llmperf_model_params(model).total, published = model->published_params;
     double off = published ? (double)total / (double)published - 1 : 0;
@@ -179,7 +182,7 @@ static double state_bytes(const llmperf_model *model, int64_t tp)
 
 double llmperf_kv_bytes(const llmperf_config *c, int64_t batch, int64_t tokens)
 {
-    if (!c)
+    if (!c || batch < 0 || tokens < 0 || tokens > (int64_t)1 << 53)
         return 0;
     int64_t blocks = ceil_div(tokens, c->workload.kv_block);
     double held = (double)blocks * (double)c->workload.kv_block;

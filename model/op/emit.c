@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "model_object.h"
 
 int64_t norm_weights(const llmperf_model *model, int64_t width)
 {

@@ -4,6 +4,7 @@
 #define LLMPERF_OP_EMIT_H
 
 #include "layer_kind.h"
+#include "config_object.h"
 
 /* Where a layer's operators go while a step is emitted. */
 struct emitter {
@@ -74,5 +75,8 @@ void count_index(const llmperf_model *model, const llmperf_layer *layer, int64_t
 double index_values(const llmperf_layer *layer, int64_t tp, double tokens);
 /* Keys that attention reads once the indexer has chosen. */
 double index_limit(const llmperf_layer *layer);
+
+/* Distinct experts that `tokens` tokens touch in a layer (expected), of one device. */
+double moe_distinct_experts(const llmperf_moe *moe, double tokens, double skew);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "fits.h"
+#include "calib_object.h"
 
 /* Bits of a stored element: of the weights of a GEMM, of the KV cache of attention; 0 = none. */
 static double stored_bits(const llmperf_op *op)
@@ -18,7 +19,7 @@ static double stored_bits(const llmperf_op *op)
     return op->kind == LLMPERF_KIND_ATTENTION && values > 0 ? 8 * op->kv_write_bytes / values : 0;
 }
 
-llmperf_head_group llmperf_head_group_of(const llmperf_op *op)
+llmperf_head_group head_group_of(const llmperf_op *op)
 {
     if (op->kv_heads <= 0)
         return LLMPERF_HEADS_ANY;
@@ -28,7 +29,7 @@ llmperf_head_group llmperf_head_group_of(const llmperf_op *op)
                        : LLMPERF_HEADS_SINGLE;
 }
 
-llmperf_head_size llmperf_head_size_of(const llmperf_op *op)
+llmperf_head_size head_size_of(const llmperf_op *op)
 {
     double channels = (op->head_dim + op->value_dim) / 2;
     return channels <= 0     ? LLMPERF_HEAD_SIZE_ANY
@@ -83,7 +84,7 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
                size;
     }
     if (key->gemv)
-        return -1; /* compared with the GEMM, see llmperf_time_op() */
+        return -1; /* compared with the GEMM, see time_op() */
     if (key->experts && !llmperf_op_is_experts(op))
         return -1;
     if (key->block && !has_block_scales(op))
@@ -95,12 +96,12 @@ static double suits(const llmperf_calib_key *key, const llmperf_op *op)
         if (!(fabs(ratio - 1) < 0.01))
             return -1;
     }
-    double own_heads = key->heads == LLMPERF_HEADS_ANY           ? PLAIN
-                       : key->heads == llmperf_head_group_of(op) ? 1
-                                                                 : 0; /* borrowed */
+    double own_heads = key->heads == LLMPERF_HEADS_ANY   ? PLAIN
+                       : key->heads == head_group_of(op) ? 1
+                                                         : 0; /* borrowed */
     double own_size = PLAIN / 2; /* less than the group of heads; borrowed: the nearest */
     if (key->head_size != LLMPERF_HEAD_SIZE_ANY) {
-        int apart = abs((int)key->head_size - (int)llmperf_head_size_of(op));
+        int apart = abs((int)key->head_size - (int)head_size_of(op));
         own_size = apart == 0 ? PLAIN * 0.9 : 0.1 / apart;
     }
     return 4 * key->experts + (key->stored ? 2 : 0) + key->block + own_heads + own_size;
@@ -139,7 +140,7 @@ static const uint8_t STAND_IN[LLMPERF_DTYPE_COUNT][3] = {
     [LLMPERF_DTYPE_MXFP4] = {LLMPERF_DTYPE_NVFP4, LLMPERF_DTYPE_FP8, LLMPERF_DTYPE_BF16},
 };
 
-uint8_t llmperf_calib_find(const llmperf_calib *calib, const llmperf_op *op, llmperf_regime regime)
+uint8_t calib_find(const llmperf_calib *calib, const llmperf_op *op, llmperf_regime regime)
 {
     if (!calib)
         return LLMPERF_CALIB_NO_ENTRY;
@@ -165,13 +166,13 @@ uint8_t gemv_of(const llmperf_calib *calib, const llmperf_op *op)
 
 op_entries entries_of(const llmperf_calib *calib, const llmperf_op *op)
 {
-    op_entries e = {.own = llmperf_calib_find(calib, op, (llmperf_regime)op->regime),
+    op_entries e = {.own = calib_find(calib, op, (llmperf_regime)op->regime),
                     .prefill = LLMPERF_CALIB_NO_ENTRY,
                     .decode = LLMPERF_CALIB_NO_ENTRY,
                     .gemv = gemv_of(calib, op)};
     if (e.own == LLMPERF_CALIB_NO_ENTRY && op->regime == LLMPERF_REGIME_EXTEND) {
-        e.prefill = llmperf_calib_find(calib, op, LLMPERF_REGIME_PREFILL);
-        e.decode = llmperf_calib_find(calib, op, LLMPERF_REGIME_DECODE);
+        e.prefill = calib_find(calib, op, LLMPERF_REGIME_PREFILL);
+        e.decode = calib_find(calib, op, LLMPERF_REGIME_DECODE);
     }
     return e;
 }

@@ -8,6 +8,7 @@
 
 #include "fits.h"
 #include "entry.h"
+#include "calib_object.h"
 
 static const llmperf_calib_entry IDEAL = {
     .param = {[LLMPERF_PARAM_COMPUTE] = 1,
@@ -23,7 +24,7 @@ static const llmperf_calib_entry IDEAL_COLLECTIVE = {
               [LLMPERF_PARAM_LINK] = 1},
 };
 
-void llmperf_calib_init(llmperf_calib *ret_calib)
+void calib_init(llmperf_calib *ret_calib)
 {
     memset(ret_calib, 0, sizeof *ret_calib);
     ret_calib->keys = UINT64_C(0xcbf29ce484222325);
@@ -35,7 +36,7 @@ const llmperf_calib_entry *ideal_entry(llmperf_op_kind kind)
     return kind == LLMPERF_KIND_COLLECTIVE ? &IDEAL_COLLECTIVE : &IDEAL;
 }
 
-llmperf_calib_entry llmperf_calib_ideal(llmperf_op_kind kind)
+llmperf_calib_entry calib_ideal(llmperf_op_kind kind)
 {
     return *ideal_entry(kind);
 }
@@ -74,7 +75,7 @@ double llmperf_param_neutral(llmperf_param param)
     return param == LLMPERF_PARAM_LINK ? 1 : IDEAL.param[param];
 }
 
-bool llmperf_calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key *b)
+bool calib_same_key(const llmperf_calib_key *a, const llmperf_calib_key *b)
 {
     return a->kind == b->kind && a->regime == b->regime && a->dtype == b->dtype &&
            a->stored == b->stored && a->gemv == b->gemv && a->experts == b->experts &&
@@ -165,9 +166,9 @@ static llmperf_status no_room(llmperf_error *error)
                         LLMPERF_CALIB_ENTRIES_MAX);
 }
 
-llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regime,
-                                 llmperf_dtype dtype, const llmperf_calib_entry *entry,
-                                 llmperf_error *error)
+llmperf_status calib_set(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regime,
+                         llmperf_dtype dtype, const llmperf_calib_entry *entry,
+                         llmperf_error *error)
 {
     NEEDS(calib && entry && IS_BELOW(kind, LLMPERF_KIND_COUNT) &&
               IS_BELOW(regime, LLMPERF_REGIME_COUNT) && IS_BELOW(dtype, LLMPERF_DTYPE_COUNT),
@@ -189,8 +190,8 @@ llmperf_status llmperf_calib_set(llmperf_calib *calib, llmperf_op_kind kind, llm
     return LLMPERF_OK;
 }
 
-llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry *entry,
-                                 llmperf_error *error)
+llmperf_status calib_add(llmperf_calib *calib, const llmperf_calib_entry *entry,
+                         llmperf_error *error)
 {
     NEEDS(calib && entry, error);
     const llmperf_calib_key *key = &entry->key;
@@ -199,13 +200,13 @@ llmperf_status llmperf_calib_add(llmperf_calib *calib, const llmperf_calib_entry
         return llmperf_fail(error, LLMPERF_E_SPEC, "calibration of %s: %s",
                             llmperf_kind_name((llmperf_op_kind)key->kind), wrong);
     if (!is_variant(key))
-        return llmperf_calib_set(calib, (llmperf_op_kind)key->kind, (llmperf_regime)key->regime,
-                                 (llmperf_dtype)key->dtype, entry, error);
+        return calib_set(calib, (llmperf_op_kind)key->kind, (llmperf_regime)key->regime,
+                         (llmperf_dtype)key->dtype, entry, error);
     llmperf_status status = check_params(entry, (llmperf_op_kind)key->kind, error);
     if (status != LLMPERF_OK)
         return status;
     int at = 0;
-    while (at < calib->entry_count && !llmperf_calib_same_key(&calib->entry[at].key, key))
+    while (at < calib->entry_count && !calib_same_key(&calib->entry[at].key, key))
         at++;
     if (at >= LLMPERF_CALIB_ENTRIES_MAX)
         return no_room(error);

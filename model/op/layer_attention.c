@@ -9,6 +9,8 @@
 
 #include "emit.h"
 #include "rows.h"
+#include "model_object.h"
+#include "fits.h"
 
 /* What one device holds of a layer's attention. */
 typedef struct shard {
@@ -149,7 +151,7 @@ static bool emit_mixed(emitter *e, const llmperf_layer *layer, int prompt)
     op->output_bytes += lone.output_bytes;
     op->kv_write_bytes += lone.kv_write_bytes;
     sum_bytes(op);
-    if (llmperf_calib_find(e->c->calib, op, LLMPERF_REGIME_MIXED) != LLMPERF_CALIB_NO_ENTRY)
+    if (calib_find(e->c->calib, op, LLMPERF_REGIME_MIXED) != LLMPERF_CALIB_NO_ENTRY)
         return true;
     e->count--;
     return false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layer_kind.h"
+#include "model_object.h"
 
 void field_set(const layer_field *field, llmperf_layer *layer, int64_t value)
 {

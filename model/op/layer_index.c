@@ -7,6 +7,7 @@
 
 #include "emit.h"
 #include "rows.h"
+#include "model_object.h"
 
 double index_limit(const llmperf_layer *layer)
 {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "llmperf/predict.h"
+#include "model_object.h"
 
 typedef enum field_type {
     FIELD_COUNT, /* a whole number in an int64_t */

@@ -9,6 +9,7 @@
 
 #include "emit.h"
 #include "rows.h"
+#include "model_object.h"
 
 static double latent(const llmperf_mla *m)
 {

@@ -6,6 +6,7 @@
 
 #include "emit.h"
 #include "rows.h"
+#include "model_object.h"
 
 static void emit_mlp(emitter *e, const llmperf_layer *layer)
 {

@@ -8,13 +8,14 @@
 
 #include "emit.h"
 #include "rows.h"
+#include "model_object.h"
 
 /*
  * Expected distinct experts of T tokens that pick K of E each: E (1 - (1 - K/E)^T) when routing is
  * uniform. With skew s expert i is picked with probability q_i = min(1, c i^-s), c chosen so that
  * they sum to K; then the sum of 1 - (1 - q_i)^T.
  */
-double llmperf_distinct_experts(const llmperf_moe *moe, double tokens, double skew)
+double moe_distinct_experts(const llmperf_moe *moe, double tokens, double skew)
 {
     double experts = (double)moe->experts, active = (double)moe->active;
     if (tokens <= 0)
@@ -76,7 +77,7 @@ static void emit_moe(emitter *e, const llmperf_layer *layer)
     double f = (double)ceil_div(m->ffn, e->c->workload.tp);
     double width = m->latent > 0 ? (double)m->latent : h;
     double rows = t * (double)m->active;
-    double distinct = llmperf_distinct_experts(m, t, e->c->workload.moe_skew);
+    double distinct = moe_distinct_experts(m, t, e->c->workload.moe_skew);
 
     llmperf_op *router = emit_gemm(e, LLMPERF_OP_MOE_ROUTER, LLMPERF_WEIGHT_ROUTER, t,
                                    (double)m->experts, h, repeat);
@@ -170,7 +171,7 @@ static double distinct_experts(const symbol_scope *s)
     const llmperf_moe *moe = &s->layer->moe;
     if (moe->experts == 0)
         return 0;
-    return llmperf_distinct_experts(moe, scope_tokens(s), s->c->workload.moe_skew);
+    return moe_distinct_experts(moe, scope_tokens(s), s->c->workload.moe_skew);
 }
 
 static const symbol MOE_SYMBOLS[] = {

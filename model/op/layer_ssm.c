@@ -8,6 +8,7 @@
 
 #include "emit.h"
 #include "rows.h"
+#include "model_object.h"
 
 enum { STATE_BYTES = 4, CONV_BYTES = 2 }; /* states are kept in fp32, convolution tails in 16 bit */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of layer kinds: one row a kind, in the order in which a layer runs them. */
 #include "layer_kind.h"
+#include "model_object.h"
 
 #define EACH_KIND(ROW)                                                                             \
     ROW(LAYER_ATTENTION)                                                                           \

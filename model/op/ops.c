@@ -4,6 +4,7 @@
  * docs/model.md, "Operators", derives the formulas.
  */
 #include "emit.h"
+#include "config_object.h"
 
 static void emit_embedding(emitter *e)
 {
@@ -92,6 +93,8 @@ static void emit_head(emitter *e)
 int llmperf_emit(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  int capacity, llmperf_op *ret_ops)
 {
+    if (!c || segment_count < 1 || !segments || capacity < 0 || (capacity > 0 && !ret_ops))
+        return 0;
     emitter e = {.c = c,
                  .segments = segments,
                  .segment_count = segment_count,
@@ -114,6 +117,8 @@ int llmperf_emit(const llmperf_config *c, const llmperf_segment *segments, int s
 
 int llmperf_emit_capacity(const llmperf_config *c, int segments)
 {
+    const int most = 1 << 16; /* as llmperf_workspace_new() */
+    segments = segments < most ? segments : most;
     int kinds = c ? c->model->layer_kind_count : LLMPERF_LAYER_KINDS_MAX;
     int more = segments > LLMPERF_SEGMENTS_MAX ? segments - LLMPERF_SEGMENTS_MAX : 0;
     return kinds * (LLMPERF_OPS_PER_LAYER_KIND + more * LLMPERF_OPS_PER_SEGMENT) + 16;
@@ -121,6 +126,8 @@ int llmperf_emit_capacity(const llmperf_config *c, int segments)
 
 llmperf_segment llmperf_decode_segment(const llmperf_config *c, int64_t batch, int64_t past)
 {
+    if (!c || batch < 0 || past < 0 || batch > INT32_MAX)
+        return (llmperf_segment){0};
     int64_t query = c->workload.query;
     return (llmperf_segment){
         .sequences = batch, .query = query, .past = past, .logits = batch * query, .decode = true};

@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "llmperf/explain.h"
+#include "config_object.h"
 
 /* What the model counts as a whole, on one device. */
 typedef struct whole_counts {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "entry.h"
+#include "calib_object.h"
 
 void llmperf_plot_free(llmperf_plot *plot)
 {

@@ -5,6 +5,7 @@
 
 #include "llmperf/plot.h"
 #include "sink.h"
+#include "calib_object.h"
 
 /* ---- axes (plot_axis.c) ----------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include "llmperf/predict.h"
 #include "plot.h"
 #include "entry.h"
+#include "config_object.h"
 
 enum { BATCH_MOST = 65536, HAND_MOST = 32 };
 
@@ -211,6 +212,7 @@ llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batche
     llmperf_prediction *p = malloc(sizeof *p); /* larger than a small stack takes */
     if (!p)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    *p = (llmperf_prediction)LLMPERF_PREDICTION_INIT;
     llmperf_status status = llmperf_predict(c, p, error);
     if (status == LLMPERF_OK)
         status = fill_plot(p, batches, batch_count, ret_plot, error);

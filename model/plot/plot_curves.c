@@ -10,6 +10,10 @@
 #include "llmperf/predict.h"
 #include "plot.h"
 #include "entry.h"
+#include "config_object.h"
+#include "read.h"
+#include "config.h"
+#include "time_op.h"
 
 enum {
     TOKENS_MOST = 16384, /* of a dense layer, where none are asked for */
@@ -166,9 +170,9 @@ static llmperf_status add_hidden(const llmperf_hw *hw, const llmperf_calib *cali
     const llmperf_config *c = &room->config;
     const llmperf_crossings *crossings = &room->crossings;
     one_layer(hidden, &room->model);
-    llmperf_status status = llmperf_model_check(&room->model, error);
+    llmperf_status status = model_check(&room->model, error);
     if (status == LLMPERF_OK)
-        status = llmperf_config_init(&room->config, &room->model, hw, calib, workload, error);
+        status = config_init(&room->config, &room->model, hw, calib, workload, error);
     if (status == LLMPERF_OK)
         status = llmperf_crossings_of(c, calib, room->workspace, &room->crossings, error);
     if (status != LLMPERF_OK)
@@ -305,9 +309,8 @@ static llmperf_status add_item(const panel_pair *pair, llmperf_plot_series *rate
                                llmperf_plot_series *times, const llmperf_curve_item *item,
                                const char *label, int color, llmperf_error *error)
 {
-    double time_s = item->time_s > 0
-                        ? item->time_s
-                        : llmperf_time_op(&item->op, pair->hw, pair->calib, NULL, NULL);
+    double time_s =
+        item->time_s > 0 ? item->time_s : time_op(&item->op, pair->hw, pair->calib, NULL, NULL);
     double x = pair->over_batch ? item->batch : item->op.flop;
     llmperf_plot_point rate = {.x = x, .y = item->op.flop / time_s, .color = (uint8_t)color};
     llmperf_plot_point time = {.x = x, .y = time_s, .color = (uint8_t)color};

@@ -7,6 +7,8 @@
 #include "llmperf/predict.h"
 #include "plot.h"
 #include "entry.h"
+#include "config_object.h"
+#include "fits.h"
 
 static const double LEAST_SHARE = 0.01; /* of its step's time, to be drawn */
 
@@ -41,9 +43,9 @@ static void add_step(const llmperf_segment *segments, int segment_count, double 
         one->compute_s += launches * terms[i].compute_s;
         one->memory_s += launches * terms[i].memory_s;
         one->dense = ops[i].group == LLMPERF_GROUP_DENSE;
-        one->fitted = sum->c->calib &&
-                      llmperf_calib_find(sum->c->calib, &ops[i], (llmperf_regime)ops[i].regime) !=
-                          LLMPERF_CALIB_NO_ENTRY;
+        one->fitted =
+            sum->c->calib && calib_find(sum->c->calib, &ops[i], (llmperf_regime)ops[i].regime) !=
+                                 LLMPERF_CALIB_NO_ENTRY;
         one->dtype = ops[i].dtype;
         sum->time_s += launches * terms[i].time_s;
     }

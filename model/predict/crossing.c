@@ -13,6 +13,7 @@
 #include "entry.h"
 #include "decode_steps.h"
 #include "timing.h"
+#include "config_object.h"
 
 static const double LARGEST_BATCH = 1e15;
 
@@ -136,7 +137,7 @@ static const llmperf_moe *moe_of(const llmperf_config *c, const llmperf_op *op)
 static double rows_per_expert(const llmperf_config *c, const llmperf_moe *moe, double batch)
 {
     double tokens = batch * (double)c->workload.query;
-    double distinct = llmperf_distinct_experts(moe, tokens, c->workload.moe_skew);
+    double distinct = moe_distinct_experts(moe, tokens, c->workload.moe_skew);
     return tokens * (double)moe->active / distinct;
 }
 

@@ -4,6 +4,7 @@
 #define LLMPERF_PREDICT_CROSSING_H
 
 #include "llmperf/predict.h"
+#include "calib_object.h"
 
 /*
  * Peak and bandwidth that an operator reaches: the datasheet's, or with a calibration e P and e BW, a

@@ -4,6 +4,7 @@
 #define LLMPERF_PREDICT_DECODE_STEPS_H
 
 #include "workspace.h"
+#include "config_object.h"
 
 /* Sums of the compute and memory terms of a step, of its dense operators and of all. */
 typedef struct step_sums {

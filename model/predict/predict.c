@@ -9,6 +9,8 @@
 #include "config.h"
 #include "decode_steps.h"
 #include "entry.h"
+#include "config_object.h"
+#include "time_op.h"
 
 const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind)
 {
@@ -18,6 +20,8 @@ const char *llmperf_estimate_kind_name(llmperf_estimate_kind kind)
 
 llmperf_estimate_kind llmperf_config_estimate_kind(const llmperf_config *c)
 {
+    if (!c)
+        return LLMPERF_ESTIMATE_BOUND;
     if (!c->calib)
         return LLMPERF_ESTIMATE_BOUND;
     return c->calib->borrowed > 0 ? LLMPERF_ESTIMATE_BORROWED : LLMPERF_ESTIMATE_CALIBRATED;
@@ -25,6 +29,8 @@ llmperf_estimate_kind llmperf_config_estimate_kind(const llmperf_config *c)
 
 double llmperf_tpot(const llmperf_config *c, int64_t batch, llmperf_workspace *workspace)
 {
+    if (!c || !c->hw || !workspace || batch < 1)
+        return 0;
     llmperf_segment segment = llmperf_decode_segment(c, batch, c->workload.context);
     llmperf_total total = {0};
     step_add(workspace, c, &segment, 1, 1, &total, NULL);
@@ -56,16 +62,18 @@ static uint8_t main_bound(const llmperf_total *total)
 llmperf_estimate llmperf_estimate_ops(const llmperf_config *c, const llmperf_op *ops, int count,
                                       llmperf_workspace *workspace)
 {
+    if (!c || !c->hw || !workspace || !ops_are_sound(ops, count))
+        return (llmperf_estimate){0};
     double spread = llmperf_spread(LLMPERF_SPREAD_DECODE_STEP), time_s = 0;
     llmperf_time t;
     if (!c->calib) {
         for (int i = 0; i < count; i++)
-            time_s += ops[i].repeat * llmperf_time_op(&ops[i], c->hw, NULL, NULL, NULL);
+            time_s += ops[i].repeat * time_op(&ops[i], c->hw, NULL, NULL, NULL);
         return bound_of_time(time_s, spread);
     }
     interval_begin(&workspace->sum, c->calib, c->calib->host.decode_residual);
     for (int i = 0; i < count; i++) {
-        llmperf_time_op(&ops[i], c->hw, c->calib, &t, &workspace->gradient);
+        time_op(&ops[i], c->hw, c->calib, &t, &workspace->gradient);
         interval_add(&workspace->sum, c, &ops[i], &t, &workspace->gradient, 1);
     }
     return interval_of(&workspace->sum, c, spread);
@@ -74,6 +82,8 @@ llmperf_estimate llmperf_estimate_ops(const llmperf_config *c, const llmperf_op 
 llmperf_estimate llmperf_estimate_op(const llmperf_config *c, const llmperf_op *op,
                                      llmperf_workspace *workspace)
 {
+    if (!c || !c->hw || !workspace || !op_is_sound(op))
+        return (llmperf_estimate){0};
     llmperf_op once = *op;
     once.repeat = 1;
     return llmperf_estimate_ops(c, &once, 1, workspace);
@@ -266,7 +276,7 @@ static bool fits_with(const llmperf_config *c, const llmperf_workload *changed)
 {
     llmperf_config other;
     llmperf_memory memory;
-    if (llmperf_config_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
+    if (config_init(&other, c->model, c->hw, c->calib, changed, NULL) != LLMPERF_OK)
         return false;
     llmperf_memory_of(&other, &memory);
     return memory.fits;
@@ -310,8 +320,18 @@ static void predict_ways_out(const llmperf_config *c, llmperf_prediction *p)
 
 /* ---- sweeps ------------------------------------------------------------------------------------------ */
 
+/* Within what config_init() allows, but for batches: plots go on where memory ends. */
+static bool config_reaches(const llmperf_config *c, int64_t batch, int64_t prompt, int64_t context)
+{
+    const int64_t most = (int64_t)1 << 30;
+    return batch >= 1 && batch <= most && prompt > c->workload.cached && prompt <= most &&
+           context >= 0 && context <= most;
+}
+
 void llmperf_config_move(llmperf_config *c, int64_t batch, int64_t prompt, int64_t context)
 {
+    if (!c || !config_reaches(c, batch, prompt, context))
+        return;
     c->workload.batch = batch;
     c->workload.prompt = prompt;
     c->workload.context = context;
@@ -320,6 +340,11 @@ void llmperf_config_move(llmperf_config *c, int64_t batch, int64_t prompt, int64
 void llmperf_point_of(const llmperf_config *c, llmperf_sweep_phase phase,
                       llmperf_workspace *workspace, llmperf_point *ret_point)
 {
+    if (!ret_point)
+        return;
+    *ret_point = (llmperf_point){0};
+    if (!c || !c->hw || !workspace || !IS_BELOW(phase, LLMPERF_SWEEP_PREFILL + 1))
+        return;
     const llmperf_workload *w = &c->workload;
     llmperf_total total;
     llmperf_point point = {0};
@@ -455,7 +480,7 @@ static void predict_all(const llmperf_config *c, llmperf_workspace *w, decode_st
 llmperf_status llmperf_predict(const llmperf_config *c, llmperf_prediction *ret_prediction,
                                llmperf_error *error)
 {
-    NEEDS(c && ret_prediction, error);
+    NEEDS(c && ret_prediction && IS_SIZED(ret_prediction), error);
     if (!c->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
     llmperf_workspace *workspace = NULL;
@@ -467,7 +492,7 @@ llmperf_status llmperf_predict(const llmperf_config *c, llmperf_prediction *ret_
     if (status == LLMPERF_OK)
         status = decode_steps_new(c, workspace, true, c->calib, &steps, error);
     if (status == LLMPERF_OK) {
-        memset(p, 0, sizeof *p);
+        *p = (llmperf_prediction)LLMPERF_PREDICTION_INIT;
         p->c = c;
         p->kind = llmperf_config_estimate_kind(c);
         p->params = llmperf_model_params(c->model);
@@ -481,6 +506,8 @@ llmperf_status llmperf_predict(const llmperf_config *c, llmperf_prediction *ret_
 
 void llmperf_not_modelled(const llmperf_config *c, llmperf_notes *ret_notes)
 {
+    if (!c || !ret_notes)
+        return;
     ret_notes->count = 0;
     if (!c->calib)
         llmperf_note(ret_notes, "kernel efficiency, launch and host time (no calibration: times "

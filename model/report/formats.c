@@ -92,6 +92,8 @@ const char *llmperf_format_of_suffix(const char *path)
 
 bool llmperf_format_is_record(const char *name)
 {
+    if (!name)
+        return false;
     const output_format *found = NULL;
     return format_find(name, FORMAT_REPORTS, &found, NULL) == LLMPERF_OK && found->sink;
 }

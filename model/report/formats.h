@@ -11,6 +11,7 @@
 #include "llmperf/spec.h"
 #include "page.h"
 #include "sink.h"
+#include "model_object.h"
 
 /* clang-format off */
 /* In the order in which help and messages name them; 1 = such results are written in the format. */

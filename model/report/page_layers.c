@@ -4,6 +4,7 @@
 
 #include "llmperf/predict.h"
 #include "writers.h"
+#include "config_object.h"
 
 static void shape_of(const llmperf_op *op, char *buffer, size_t size)
 {

@@ -10,6 +10,8 @@
 #include "config.h"
 #include "llmperf/predict.h"
 #include "writers.h"
+#include "config_object.h"
+#include "emit.h"
 
 /* "vllm profile, borrowed from parts like h100-sxm, 90 % intervals". */
 static void engine_title(const llmperf_prediction *r, char *buffer, size_t size)
@@ -275,7 +277,7 @@ static void expert_sentence(page *p, const llmperf_prediction *r)
                      human_count((double)one->crossing.batch, at));
     }
     double tokens = (double)r->c->workload.batch * (double)r->c->workload.query;
-    double distinct = llmperf_distinct_experts(moe, tokens, r->c->workload.moe_skew);
+    double distinct = moe_distinct_experts(moe, tokens, r->c->workload.moe_skew);
     page_paragraph(p, 2, "  a step reads %s of %lld experts a layer%s",
                    human_number(distinct, experts), (long long)moe->experts, crossing);
 }
@@ -418,7 +420,7 @@ static int64_t batch_with(page *p, const llmperf_config *c, const llmperf_worklo
     llmperf_memory memory = {.max_batch = 0};
     llmperf_config *other = malloc(sizeof *other);
     p->out_of_memory |= !other;
-    if (other && llmperf_config_init(other, c->model, c->hw, c->calib, changed, NULL) == LLMPERF_OK)
+    if (other && config_init(other, c->model, c->hw, c->calib, changed, NULL) == LLMPERF_OK)
         llmperf_memory_of(other, &memory);
     free(other);
     return memory.max_batch;

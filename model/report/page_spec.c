@@ -5,6 +5,7 @@
 #include "layer_kind.h"
 #include "llmperf/predict.h"
 #include "writers.h"
+#include "model_object.h"
 
 static void fact(page *p, const char *label, const char *format, ...) LLMPERF_PRINTF(3, 4);
 

@@ -4,6 +4,7 @@
 
 #include "llmperf/predict.h"
 #include "writers.h"
+#include "config_object.h"
 
 static void put_op(sink *s, const llmperf_op *op, const llmperf_time *t)
 {

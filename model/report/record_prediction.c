@@ -4,6 +4,8 @@
 
 #include "llmperf/predict.h"
 #include "writers.h"
+#include "config_object.h"
+#include "emit.h"
 
 static void put_estimate(sink *s, const char *key, llmperf_estimate e, llmperf_estimate_kind kind)
 {
@@ -93,9 +95,9 @@ static double experts_read(const llmperf_config *c)
 {
     for (int i = 0; i < c->model->layer_kind_count; i++)
         if (c->model->layers[i].moe.experts > 0)
-            return llmperf_distinct_experts(&c->model->layers[i].moe,
-                                            (double)c->workload.batch * (double)c->workload.query,
-                                            c->workload.moe_skew);
+            return moe_distinct_experts(&c->model->layers[i].moe,
+                                        (double)c->workload.batch * (double)c->workload.query,
+                                        c->workload.moe_skew);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "llmperf/predict.h"
 #include "read.h"
 #include "writers.h"
+#include "config_object.h"
 
 const char *record_dtype(int dtype)
 {

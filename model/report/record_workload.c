@@ -2,6 +2,7 @@
 /* A workload, with every default filled in, as fields. */
 #include "llmperf/predict.h"
 #include "writers.h"
+#include "config_object.h"
 
 void record_put_workload(sink *s, const llmperf_config *c)
 {

@@ -8,6 +8,8 @@
 #include "entry.h"
 #include "formats.h"
 #include "writers.h"
+#include "config_object.h"
+#include "time_op.h"
 
 static const llmperf_text_style PLAIN = {0};
 
@@ -91,7 +93,7 @@ static void sum_phase(const llmperf_config *c, phase_ops *phase)
 {
     for (int i = 0; i < phase->count; i++) {
         if (c->hw)
-            llmperf_time_op(&phase->ops[i], c->hw, c->calib, &phase->times[i], NULL);
+            time_op(&phase->ops[i], c->hw, c->calib, &phase->times[i], NULL);
         llmperf_total_add(&phase->total, &phase->ops[i], c->hw ? &phase->times[i] : NULL, 1);
     }
 }

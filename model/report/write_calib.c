@@ -8,6 +8,7 @@
 #include "llmperf/calib.h"
 #include "writers.h"
 #include "entry.h"
+#include "calib_object.h"
 
 static void put_key(FILE *out, const llmperf_calib_key *key)
 {

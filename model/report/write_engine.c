@@ -9,11 +9,12 @@
 #include "llmperf/engine.h"
 #include "writers.h"
 #include "entry.h"
+#include "engine_object.h"
 
 /* 1 says nothing where a parameter is a factor: those of processors, on other parts. */
 static bool is_neutral(const llmperf_engine_part *part, int k)
 {
-    double typical = llmperf_engine_param_typical((llmperf_engine_param)k);
+    double typical = engine_param_typical((llmperf_engine_param)k);
     return k >= LLMPERF_ENGINE_DECODE && part->param[k] == typical && part->error[k] == 0;
 }
 

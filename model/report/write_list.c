@@ -8,6 +8,9 @@
 #include "llmperf/engine.h"
 #include "llmperf/predict.h"
 #include "llmperf/report.h"
+#include "model_object.h"
+#include "calib_object.h"
+#include "engine_object.h"
 
 enum { CELLS = 5, WIDE_LAST = 20 };
 
@@ -62,6 +65,8 @@ void llmperf_list_begin(llmperf_list_writer *w, const char *name)
 {
     if (!w || !name)
         return;
+    if (!w || !name)
+        return;
     end_list(w);
     w->began = true;
     w->filled = false;
@@ -74,6 +79,7 @@ void llmperf_list_begin(llmperf_list_writer *w, const char *name)
 
 llmperf_status llmperf_list_close(llmperf_list_writer *w, llmperf_error *error)
 {
+    NEEDS(w, error);
     NEEDS(w, error);
     llmperf_status status;
     end_list(w);
@@ -120,6 +126,8 @@ void llmperf_list_model(llmperf_list_writer *w, const llmperf_model *model)
 {
     if (!w || !model)
         return;
+    if (!w || !model)
+        return;
     static const char *const keys[] = {"name", "params", "kv_bytes_per_token", "max_context",
                                        "architecture"};
     static const char *const headings[] = {"model", "params", "KV/token", "context",
@@ -143,6 +151,8 @@ void llmperf_list_model(llmperf_list_writer *w, const llmperf_model *model)
 
 void llmperf_list_hw(llmperf_list_writer *w, const llmperf_hw *hw)
 {
+    if (!w || !hw_is_sound(hw))
+        return;
     if (!w || !hw_is_sound(hw))
         return;
     static const char *const keys[] = {"name", "memory_bytes", "mem_bw_bytes_per_s",
@@ -180,6 +190,8 @@ void llmperf_list_calib(llmperf_list_writer *w, const llmperf_calib *calib)
 {
     if (!w || !calib)
         return;
+    if (!w || !calib)
+        return;
     static const char *const keys[] = {"name", "fits", "samples", "mean_error_frac", "hardware"};
     static const char *const headings[] = {"calibration", "fits", "samples", "error", "hardware"};
     const line l = {.name = calib->name,
@@ -214,6 +226,8 @@ static double unseen_error(const llmperf_engine *engine, double *ret_rows)
 
 void llmperf_list_engine(llmperf_list_writer *w, const llmperf_engine *engine)
 {
+    if (!w || !engine)
+        return;
     if (!w || !engine)
         return;
     static const char *const keys[] = {"name", "parts", "runs", "unseen_error_frac", "licence"};

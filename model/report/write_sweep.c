@@ -7,6 +7,7 @@
 #include "entry.h"
 #include "formats.h"
 #include "llmperf/report.h"
+#include "model_object.h"
 
 /* One of the two is written to. */
 struct llmperf_sweep_writer {

@@ -8,6 +8,7 @@
 #include "llmperf/predict.h"
 #include "read.h"
 #include "writers.h"
+#include "model_object.h"
 
 /* Characters that YAML does not take as they stand, or takes for the end of a line: the number of
  * the one that starts at `at` and its length; 0 = it may stand. */

@@ -7,6 +7,7 @@
 
 #include "formats.h"
 #include "llmperf/report.h"
+#include "config_object.h"
 
 /* The operators of one phase, as `layers` shows them. */
 typedef struct phase_ops {

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "llmperf/runs.h"
+#include "model_object.h"
+#include "entry.h"
 
 enum { WORD_MAX = 32 };
 
@@ -175,6 +177,7 @@ static llmperf_status weights(const llmperf_run *run, llmperf_model *model,
 llmperf_status llmperf_run_formats(const llmperf_run *run, llmperf_model *model,
                                    llmperf_workload *workload, llmperf_error *error)
 {
+    NEEDS(run_is_sound(run) && model && workload, error);
     llmperf_workload w = *workload;
     llmperf_dtype activations = llmperf_dtype_parse(run->act_dtype);
     llmperf_status status = weights(run, model, &w, error);

@@ -8,6 +8,9 @@
 #include "workspace.h"
 #include "llmperf/predict.h"
 #include "llmperf/runs.h"
+#include "config_object.h"
+#include "entry.h"
+#include "read.h"
 
 const char *llmperf_metric_name(llmperf_metric metric)
 {
@@ -26,6 +29,7 @@ const char *llmperf_metric_name(llmperf_metric metric)
 
 llmperf_status llmperf_runs_add(llmperf_runs *runs, const llmperf_run *run, llmperf_error *error)
 {
+    NEEDS(runs && run_is_sound(run), error);
     if (runs->count == runs->capacity) {
         int64_t capacity = runs->capacity ? 2 * runs->capacity : 64;
         llmperf_run *grown = realloc(runs->run, (size_t)capacity * sizeof *grown);
@@ -48,17 +52,18 @@ void llmperf_runs_free(llmperf_runs *runs)
 
 double llmperf_run_share(const llmperf_run *run, const llmperf_hw *hw)
 {
+    if (!run || !hw_is_sound(hw))
+        return 1;
     double threads = (double)run->threads;
     bool part = strcmp(hw->kind, "cpu") == 0 && threads > 0 && threads < hw->units;
     return part ? threads / hw->units : 1;
 }
 
-llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model *ret_model,
-                                 llmperf_error *error)
+static void fill_model(const llmperf_run *run, llmperf_model *ret_model)
 {
     const llmperf_run_shape *s = &run->shape;
     int64_t head_dim = s->heads > 0 ? s->hidden / s->heads : 0;
-    llmperf_model model = {
+    *ret_model = (llmperf_model){
         .architecture = "by its dimensions",
         .hidden = s->hidden,
         .vocab = s->vocab,
@@ -77,14 +82,23 @@ llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model *ret_mode
             .mlp = {.ffn = s->ffn, .gated = true},
         }},
     };
-    snprintf(model.name, sizeof model.name, "%s", run->model[0] ? run->model : "unnamed");
-    for (int i = 0; i < LLMPERF_WEIGHT_COUNT; i++) {
-        model.weight_dtype[i] = LLMPERF_DTYPE_FP16;
-        model.weight_bits[i] = llmperf_dtype_bits(LLMPERF_DTYPE_FP16);
-    }
-    llmperf_status status = llmperf_model_check(&model, error);
+    snprintf(ret_model->name, sizeof ret_model->name, "%s", run->model[0] ? run->model : "unnamed");
+    spec_uniform_weights(ret_model, LLMPERF_DTYPE_FP16);
+}
+
+llmperf_status llmperf_run_model(const llmperf_run *run, llmperf_model **ret_model,
+                                 llmperf_error *error)
+{
+    NEEDS(run_is_sound(run) && ret_model, error);
+    llmperf_model *model = malloc(sizeof *model);
+    if (!model)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    fill_model(run, model);
+    llmperf_status status = model_check(model, error);
     if (status == LLMPERF_OK)
         *ret_model = model;
+    else
+        free(model);
     return status;
 }
 
@@ -96,6 +110,7 @@ static bool is_prefill(const llmperf_run *run)
 llmperf_status llmperf_run_workload(const llmperf_run *run, const llmperf_workload *base,
                                     llmperf_workload *ret_workload, llmperf_error *error)
 {
+    NEEDS(run_is_sound(run) && base && ret_workload, error);
     static const double LONGEST = 1 << 30;
     llmperf_workload w = *base;
     double prompt = round(run->depth + run->prompt), generate = round(run->generate);
@@ -152,6 +167,8 @@ static double counted(const llmperf_run *run, const llmperf_workload *w)
 
 double llmperf_run_time(const llmperf_run *run, const llmperf_workload *workload)
 {
+    if (!run || !workload)
+        return 0;
     double amount = counted(run, workload);
     if (run->metric == LLMPERF_METRIC_MEMORY || run->metric == LLMPERF_METRIC_NONE)
         return 0;
@@ -281,6 +298,7 @@ llmperf_status llmperf_run_steps(const llmperf_config *c, const llmperf_run *run
                                  llmperf_run_visit visit, void *context, double *ret_waits,
                                  llmperf_error *error)
 {
+    NEEDS(c && run_is_sound(run) && visit && ret_waits, error);
     step_sender s = {.visit = visit, .context = context};
     *ret_waits = 0;
     if (run->metric == LLMPERF_METRIC_NONE || run->metric == LLMPERF_METRIC_MEMORY ||
@@ -317,6 +335,8 @@ static const struct {
 
 int64_t llmperf_run_in_flight(const llmperf_config *c, const llmperf_run *run, int64_t most)
 {
+    if (!c || !c->hw || !run)
+        return 0;
     llmperf_memory memory;
     llmperf_memory_of(c, &memory);
     int64_t count = memory.max_batch;
@@ -398,6 +418,7 @@ static llmperf_estimate time_of(const run_sum *sum)
 llmperf_status llmperf_run_predict(const llmperf_config *c, const llmperf_run *run,
                                    llmperf_estimate *ret_estimate, llmperf_error *error)
 {
+    NEEDS(c && c->hw && run_is_sound(run) && ret_estimate, error);
     if (!c->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a prediction needs hardware; none was given");
     llmperf_status status = llmperf_config_check_steps(c, error);

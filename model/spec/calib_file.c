@@ -13,6 +13,9 @@
 #include "doc_reader.h"
 #include "llmperf/calib.h"
 #include "entry.h"
+#include "calib_object.h"
+#include "fits.h"
+#include "read.h"
 
 static const char *const TOP_KEYS[] = {"schema",  "name",    "hardware", "device",
                                        "library", "backend", "date",     "conditions",
@@ -376,11 +379,11 @@ static void read_fit(doc_reader *r, doc_node *map, llmperf_calib *calib)
     reader_done(r, doc_refuse_unknown(r->document, map, FIT_KEYS, r->error));
     bool twice = false;
     for (int i = 0; i < calib->entry_count && r->status == LLMPERF_OK; i++)
-        twice |= llmperf_calib_same_key(&calib->entry[i].key, &e.key);
+        twice |= calib_same_key(&calib->entry[i].key, &e.key);
     if (twice)
         reader_done(r, doc_fail(r->document, map, r->error, "a second fit for %s; one is allowed",
                                 llmperf_calib_describe(&e.key, what, sizeof what)));
-    else if (r->status == LLMPERF_OK && llmperf_calib_add(calib, &e, &own) != LLMPERF_OK)
+    else if (r->status == LLMPERF_OK && calib_add(calib, &e, &own) != LLMPERF_OK)
         reader_done(r, doc_fail(r->document, map, r->error, "%s", own.text));
     if (before != LLMPERF_OK)
         r->status = before;
@@ -426,7 +429,7 @@ static llmperf_status read_document(doc *document, llmperf_calib **ret_calib, ll
         doc_free(document);
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     }
-    memset(calib->index, LLMPERF_CALIB_NO_ENTRY, sizeof calib->index); /* as llmperf_calib_init() */
+    memset(calib->index, LLMPERF_CALIB_NO_ENTRY, sizeof calib->index); /* as calib_init() */
     read_calib(&r, doc_root(document), calib);
     doc_free(document);
     if (r.status == LLMPERF_OK)
@@ -454,7 +457,7 @@ llmperf_status calib_load_new(const char *path, llmperf_calib **ret_calib, llmpe
     return status == LLMPERF_OK ? read_document(document, ret_calib, error) : status;
 }
 
-llmperf_status llmperf_calib_load(const char *path, llmperf_calib *ret_calib, llmperf_error *error)
+llmperf_status calib_load(const char *path, llmperf_calib *ret_calib, llmperf_error *error)
 {
     NEEDS(path && ret_calib, error);
     llmperf_calib *calib = NULL;
@@ -462,8 +465,8 @@ llmperf_status llmperf_calib_load(const char *path, llmperf_calib *ret_calib, ll
     return copy_read(status, calib, ret_calib);
 }
 
-llmperf_status llmperf_calib_load_text(const char *name, const char *text, size_t size,
-                                       llmperf_calib *ret_calib, llmperf_error *error)
+llmperf_status calib_load_text(const char *name, const char *text, size_t size,
+                               llmperf_calib *ret_calib, llmperf_error *error)
 {
     NEEDS(name && text && ret_calib, error);
     doc *document;

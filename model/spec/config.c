@@ -9,6 +9,8 @@
 #include "config.h"
 #include "entry.h"
 #include "layer_kind.h"
+#include "config_object.h"
+#include "read.h"
 
 /* Bounds that keep every count exact in a double and every product inside int64_t. */
 static const int64_t MOST_SEQUENCES = (int64_t)1 << 24;
@@ -306,14 +308,14 @@ static llmperf_status resolve_weights(const llmperf_hw *hw, const llmperf_model 
     return status;
 }
 
-llmperf_status llmperf_config_init(llmperf_config *ret_config, const llmperf_model *model,
-                                   const llmperf_hw *hw, const llmperf_calib *calib,
-                                   const llmperf_workload *workload, llmperf_error *error)
+llmperf_status config_init(llmperf_config *ret_config, const llmperf_model *model,
+                           const llmperf_hw *hw, const llmperf_calib *calib,
+                           const llmperf_workload *workload, llmperf_error *error)
 {
     NEEDS(ret_config && model && workload, error);
     llmperf_config c = {.model = model, .hw = hw, .calib = calib, .workload = *workload};
     llmperf_workload *w = &c.workload;
-    llmperf_status status = llmperf_model_check(model, error);
+    llmperf_status status = model_check(model, error);
     if (status == LLMPERF_OK && hw)
         status = llmperf_hw_check(hw, error);
     if (status != LLMPERF_OK)

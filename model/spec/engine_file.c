@@ -14,6 +14,7 @@
 #include "read.h"
 #include "llmperf/engine.h"
 #include "entry.h"
+#include "engine_object.h"
 
 static const char *const TOP_KEYS[] = {"schema", "name",   "aliases", "source",   "licence",
                                        "date",   "digest", "parts",   "borrowed", NULL};
@@ -223,7 +224,7 @@ static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
     if (!reader_is_kind(r, map, DOC_MAP, "{hardware: h100-sxm, parameters: {}}"))
         return;
     for (int i = 0; i < LLMPERF_ENGINE_PARAM_COUNT; i++)
-        part.param[i] = llmperf_engine_param_typical((llmperf_engine_param)i);
+        part.param[i] = engine_param_typical((llmperf_engine_param)i);
     read_name(r, map, "hardware", part.hw, sizeof part.hw);
     read_load(r, map, &part.serving);
     reader_text(r, map, "versions", part.versions, sizeof part.versions);
@@ -293,8 +294,7 @@ static llmperf_status read_document(doc *document, llmperf_engine *ret_engine, l
     return r.status;
 }
 
-llmperf_status llmperf_engine_load(const char *path, llmperf_engine *ret_engine,
-                                   llmperf_error *error)
+llmperf_status engine_load(const char *path, llmperf_engine *ret_engine, llmperf_error *error)
 {
     NEEDS(path && ret_engine, error);
     doc *document;
@@ -302,8 +302,8 @@ llmperf_status llmperf_engine_load(const char *path, llmperf_engine *ret_engine,
     return status == LLMPERF_OK ? read_document(document, ret_engine, error) : status;
 }
 
-llmperf_status llmperf_engine_load_text(const char *name, const char *text, size_t size,
-                                        llmperf_engine *ret_engine, llmperf_error *error)
+llmperf_status engine_load_text(const char *name, const char *text, size_t size,
+                                llmperf_engine *ret_engine, llmperf_error *error)
 {
     NEEDS(name && text && ret_engine, error);
     doc *document;

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "llmperf/engine.h"
 #include "entry.h"
+#include "engine_field.h"
 
 /* name; typical: about the middle of what fits to public runs give, on processors where it is not 0;
  * range as physics allows it */
@@ -67,7 +68,7 @@ llmperf_param_range llmperf_engine_param_limits(llmperf_engine_param param)
     return PARAMS[param].range;
 }
 
-double llmperf_engine_param_typical(llmperf_engine_param param)
+double engine_param_typical(llmperf_engine_param param)
 {
     return PARAMS[param].typical;
 }
@@ -77,13 +78,13 @@ bool is_processor(const llmperf_hw *hw)
     return strcmp(hw->kind, "cpu") == 0;
 }
 
-double llmperf_engine_typical_on(const llmperf_hw *hw, llmperf_engine_param param)
+double engine_typical_on(const llmperf_hw *hw, llmperf_engine_param param)
 {
     return is_processor(hw) && PARAMS[param].on_cpu > 0 ? PARAMS[param].on_cpu
                                                         : PARAMS[param].typical;
 }
 
-bool llmperf_engine_param_applies(const llmperf_hw *hw, llmperf_engine_param param)
+bool engine_param_applies(const llmperf_hw *hw, llmperf_engine_param param)
 {
     if (param == LLMPERF_ENGINE_HEADS || param == LLMPERF_ENGINE_STORED ||
         param == LLMPERF_ENGINE_EXPERTS)

@@ -4,6 +4,7 @@
 
 #include "gguf_read.h"
 #include "read.h"
+#include "model_object.h"
 
 /* The format of a class, from its tensors. A mixture is named by its bits: llama.cpp unpacks all
  * of these to the activations' 16 bit. */

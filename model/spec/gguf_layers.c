@@ -4,6 +4,7 @@
 
 #include "gguf_read.h"
 #include "layer_kind.h"
+#include "model_object.h"
 
 static int64_t norms_of(const gguf_block *b)
 {

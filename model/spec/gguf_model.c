@@ -14,6 +14,7 @@
 
 #include "gguf_read.h"
 #include "read.h"
+#include "model_object.h"
 
 static bool read_architecture(gguf_reader *r)
 {
@@ -298,7 +299,7 @@ static llmperf_status read_gguf(gguf *file, llmperf_model *ret_model, llmperf_er
     gguf_reader r = {.file = file, .model = &model, .error = error};
     read_model(&r);
     if (r.status == LLMPERF_OK)
-        r.status = llmperf_model_check(&model, error);
+        r.status = model_check(&model, error);
     if (r.status == LLMPERF_OK) {
         warn(&r);
         *ret_model = model;

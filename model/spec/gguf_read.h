@@ -8,6 +8,7 @@
 
 #include "gguf.h"
 #include "llmperf/spec.h"
+#include "model_object.h"
 
 enum { GGUF_LAYERS_MAX = 4096 };
 

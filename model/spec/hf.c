@@ -13,6 +13,7 @@
 #include "emit.h"
 #include "hf.h"
 #include "read.h"
+#include "model_object.h"
 
 static void read_dtype(hf_reader *r)
 {

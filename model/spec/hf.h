@@ -9,6 +9,7 @@
 #include "doc.h"
 #include "llmperf/spec.h"
 #include "quant.h"
+#include "model_object.h"
 
 /* When an optional bias is there. */
 typedef enum bias_rule {

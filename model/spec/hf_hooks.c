@@ -8,6 +8,7 @@
 
 #include "emit.h"
 #include "hf.h"
+#include "model_object.h"
 
 void hook_gpt_bigcode(hf_reader *r)
 {

@@ -4,6 +4,7 @@
 
 #include "hf.h"
 #include "layer_kind.h"
+#include "model_object.h"
 
 /* ---- experts --------------------------------------------------------------------------------- */
 

@@ -534,7 +534,7 @@ static void read_hw(hw_reader *r, doc_node *root)
 
 static llmperf_status read_document(doc *document, llmperf_hw *ret_hw, llmperf_error *error)
 {
-    llmperf_hw hw = {0};
+    llmperf_hw hw = LLMPERF_HW_INIT;
     hw_reader r = {.document = document, .hw = &hw, .error = error};
     read_hw(&r, doc_root(document));
     if (r.status == LLMPERF_OK)

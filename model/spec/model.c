@@ -7,6 +7,7 @@
 #include "doc.h"
 #include "read.h"
 #include "entry.h"
+#include "model_object.h"
 
 static llmperf_status read_document(doc *document, doc *second, llmperf_model *ret_model,
                                     llmperf_error *error)
@@ -15,7 +16,7 @@ static llmperf_status read_document(doc *document, doc *second, llmperf_model *r
     llmperf_status status = doc_is_json(document) ? spec_hf_read(document, second, &model, error)
                                                   : spec_yaml_read(document, &model, error);
     if (status == LLMPERF_OK)
-        status = llmperf_model_check(&model, error);
+        status = model_check(&model, error);
     if (status == LLMPERF_OK)
         *ret_model = model;
     doc_free(document);
@@ -61,7 +62,7 @@ static llmperf_status load_second(const char *path, doc **ret_second, llmperf_er
     return stat(beside, &info) == 0 ? doc_load_file(beside, ret_second, error) : LLMPERF_OK;
 }
 
-llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model, llmperf_error *error)
+llmperf_status model_load(const char *path, llmperf_model *ret_model, llmperf_error *error)
 {
     NEEDS(path && ret_model, error);
     char file[LLMPERF_PATH_MAX];
@@ -96,8 +97,8 @@ llmperf_status llmperf_model_load(const char *path, llmperf_model *ret_model, ll
     return LLMPERF_OK;
 }
 
-llmperf_status llmperf_model_load_text(const char *name, const char *text, size_t size,
-                                       llmperf_model *ret_model, llmperf_error *error)
+llmperf_status model_load_text(const char *name, const char *text, size_t size,
+                               llmperf_model *ret_model, llmperf_error *error)
 {
     NEEDS(name && text && ret_model, error);
     doc *document;

@@ -5,6 +5,7 @@
 
 #include "layer_kind.h"
 #include "read.h"
+#include "model_object.h"
 
 static bool within(int64_t value, int64_t least, int64_t most)
 {
@@ -82,7 +83,7 @@ static llmperf_status check_layer(const char *name, const llmperf_layer *layer, 
     return LLMPERF_OK;
 }
 
-llmperf_status llmperf_model_check(const llmperf_model *model, llmperf_error *error)
+llmperf_status model_check(const llmperf_model *model, llmperf_error *error)
 {
     const char *name = model->name;
     if (!within(model->hidden, 1, 1 << 20) || !within(model->vocab, 1, 1 << 24) ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Words of model files for values of enums; and formats that hold for every weight. */
 #include "read.h"
+#include "model_object.h"
 
 const char *const SPEC_NORM_WORDS[] = {"rms", "layer", "layer_nobias", "bare", NULL};
 

@@ -6,6 +6,7 @@
 #include "doc.h"
 #include "layer_kind.h"
 #include "read.h"
+#include "model_object.h"
 
 enum { KIND_TEXT, KIND_INT, KIND_BOOL, KIND_DTYPE, KIND_WORD };
 

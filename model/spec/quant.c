@@ -14,6 +14,7 @@
 
 #include "llmperf/spec.h"
 #include "entry.h"
+#include "model_object.h"
 
 /* ---- which modules are left alone ------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 
 #include "doc.h"
 #include "llmperf/spec.h"
+#include "model_object.h"
 
 /* One scheme: the format of quantised weights, and what is left alone. */
 typedef struct quant_scheme {

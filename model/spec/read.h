@@ -5,6 +5,9 @@
 
 #include "doc.h"
 #include "llmperf/spec.h"
+#include "model_object.h"
+#include "engine_object.h"
+#include "calib_object.h"
 
 /* A Hugging Face config.json; `second` is the hf_quant_config.json beside it, or NULL. */
 llmperf_status spec_hf_read(doc *document, doc *second, llmperf_model *ret_model,
@@ -37,5 +40,35 @@ llmperf_status clean_name(const doc *document, const doc_node *node, char *name,
 /* `aliases: [..]` of a specification; adds a fault for each bad one. */
 llmperf_status read_aliases(const doc *document, doc_node *root, int *ret_count,
                             char (*aliases)[LLMPERF_NAME_MAX], llmperf_error *error);
+
+/* Reads a model file: our YAML, or a Hugging Face config.json (also a folder that holds one).
+ * Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position, LLMPERF_E_UNSUPPORTED for an architecture
+ * or feature that is not counted (by name). */
+llmperf_status model_load(const char *path, llmperf_model *ret_model, llmperf_error *error);
+
+/* The same from memory; `name` stands for the file in messages. */
+llmperf_status model_load_text(const char *name, const char *text, size_t size,
+                               llmperf_model *ret_model, llmperf_error *error);
+
+/* Checks what every function below relies on (dimensions in range, heads a multiple of KV heads
+ * ...). Readers call it; call it for a model filled in by hand. Errors: LLMPERF_E_SPEC. */
+llmperf_status model_check(const llmperf_model *model, llmperf_error *error);
+
+/*
+ * Reads a calibration YAML (docs/calibration.md describes it): unknown keys, parameters outside
+ * physics and covariances that are none are refused. Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with
+ * position; all faults of the file in one run.
+ */
+llmperf_status calib_load(const char *path, llmperf_calib *ret_calib, llmperf_error *error);
+
+llmperf_status calib_load_text(const char *name, const char *text, size_t size,
+                               llmperf_calib *ret_calib, llmperf_error *error);
+
+/* Reads a profile YAML (docs/engines.md); unknown keys and values outside physics are refused.
+ * Errors: LLMPERF_E_IO, LLMPERF_E_SPEC with position; all faults of the file in one run. */
+llmperf_status engine_load(const char *path, llmperf_engine *ret_engine, llmperf_error *error);
+
+llmperf_status engine_load_text(const char *name, const char *text, size_t size,
+                                llmperf_engine *ret_engine, llmperf_error *error);
 
 #endif

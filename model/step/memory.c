@@ -5,11 +5,12 @@
 #include <math.h>
 
 #include "layer_kind.h"
+#include "config_object.h"
 
 /* Largest step's tensors between operators, and fp32 logits of the sequences that it ends. */
 double llmperf_activation_bytes(const llmperf_config *c, int64_t batch, int64_t prompt)
 {
-    if (!c)
+    if (!c || batch < 0 || prompt < 0)
         return 0;
     const llmperf_model *model = c->model;
     const llmperf_workload *w = &c->workload;
@@ -88,6 +89,8 @@ static double reserved_of(const llmperf_config *c)
 
 double llmperf_memory_total(const llmperf_config *c, bool *ret_fits)
 {
+    if (!c || !c->hw || !ret_fits)
+        return 0;
     const llmperf_workload *w = &c->workload;
     double fixed = llmperf_weight_bytes(c) + reserved_of(c);
     double total = total_bytes(c, fixed, w->batch, w->prompt, w->prompt + w->generate);
@@ -97,6 +100,11 @@ double llmperf_memory_total(const llmperf_config *c, bool *ret_fits)
 
 void llmperf_memory_of(const llmperf_config *c, llmperf_memory *ret_memory)
 {
+    if (!ret_memory)
+        return;
+    *ret_memory = (llmperf_memory){0};
+    if (!c || !c->hw)
+        return;
     const llmperf_workload *w = &c->workload;
     llmperf_memory m = {0};
     m.capacity_bytes = capacity_of(c->hw);

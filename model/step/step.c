@@ -7,6 +7,7 @@
 #include "host.h"
 #include "timing.h"
 #include "workspace.h"
+#include "config_object.h"
 
 static const op_entries NO_ENTRIES = {LLMPERF_CALIB_NO_ENTRY, LLMPERF_CALIB_NO_ENTRY,
                                       LLMPERF_CALIB_NO_ENTRY, LLMPERF_CALIB_NO_ENTRY};
@@ -14,6 +15,9 @@ static const op_entries NO_ENTRIES = {LLMPERF_CALIB_NO_ENTRY, LLMPERF_CALIB_NO_E
 void llmperf_total_add(llmperf_total *sum, const llmperf_op *op, const llmperf_time *time,
                        double times)
 {
+    if (!sum || !op || op->group >= LLMPERF_GROUP_COUNT ||
+        (time && time->bound >= LLMPERF_BOUND_COUNT))
+        return;
     double r = op->repeat * times;
     sum->flop += r * op->flop;
     sum->weight_bytes += r * op->weight_bytes;
@@ -84,6 +88,8 @@ int step_add(llmperf_workspace *w, const llmperf_config *c, const llmperf_segmen
 int llmperf_step(const llmperf_config *c, const llmperf_segment *segments, int segment_count,
                  llmperf_workspace *workspace, llmperf_total *ret_total)
 {
+    if (!c || !workspace || segment_count < 1 || !segments)
+        return -1;
     llmperf_total sum = {0};
     int count = step_add(workspace, c, segments, segment_count, 1, &sum, NULL);
     if (ret_total && count >= 0)
@@ -144,6 +150,8 @@ static int chunk_segments(int64_t start, int64_t tokens, int64_t fresh, int64_t 
 void llmperf_prefill_steps(const llmperf_config *c, int64_t batch, int64_t chunk,
                            llmperf_prefill_visit visit, void *context)
 {
+    if (!c || !visit || batch < 1 || batch > INT32_MAX || chunk < 1)
+        return;
     int64_t cached = c->workload.cached;
     int64_t fresh = c->workload.prompt - cached;
     int64_t total = batch * fresh;
@@ -194,5 +202,10 @@ double prefill_add(llmperf_workspace *w, const llmperf_config *c, int64_t batch,
 double llmperf_prefill_total(const llmperf_config *c, int64_t batch, llmperf_workspace *workspace,
                              llmperf_total *ret_total)
 {
+    if (!ret_total)
+        return 0;
+    *ret_total = (llmperf_total){0};
+    if (!c || !workspace || batch < 1 || batch > INT32_MAX)
+        return 0;
     return prefill_add(workspace, c, batch, ret_total, NULL);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "workspace.h"
+#include "config_object.h"
 
 llmperf_status llmperf_workspace_new(const llmperf_config *c, int segments,
                                      llmperf_workspace **ret_workspace, llmperf_error *error)
@@ -44,13 +45,14 @@ void llmperf_workspace_free(llmperf_workspace *workspace)
 
 const llmperf_op *llmperf_workspace_ops(const llmperf_workspace *workspace, int *ret_count)
 {
-    *ret_count = workspace->count;
-    return workspace->ops;
+    if (ret_count)
+        *ret_count = workspace ? workspace->count : 0;
+    return workspace ? workspace->ops : NULL;
 }
 
 const llmperf_time *llmperf_workspace_times(const llmperf_workspace *workspace)
 {
-    return workspace->times;
+    return workspace ? workspace->times : NULL;
 }
 
 _Static_assert(offsetof(llmperf_op, devices) == sizeof(uint64_t),

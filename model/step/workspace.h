@@ -8,6 +8,8 @@
 
 #include "fits.h"
 #include "interval.h"
+#include "config_object.h"
+#include "time_op.h"
 
 /* The fits of an operator, remembered with what they depend on. */
 typedef struct found_entries {

@@ -17,12 +17,16 @@
 #include "host.h"
 #include "interval.h"
 #include "llmperf/engine.h"
+#include "config_object.h"
+#include "engine_object.h"
+#include "profile.h"
+#include "time_op.h"
 
 /* The least time of one launch. A link's latency is often an assumption, and so no floor. */
 static double floor_of(const llmperf_op *op, const llmperf_hw *hw)
 {
     if (op->kind != LLMPERF_KIND_COLLECTIVE)
-        return llmperf_time_op(op, hw, NULL, NULL, NULL);
+        return time_op(op, hw, NULL, NULL, NULL);
     const llmperf_link *link = llmperf_hw_link(hw, op->devices);
     return link ? op->link_bytes / link->bytes_per_s : 0;
 }
@@ -91,7 +95,7 @@ static double profile_variance(const interval_sum *sum, const llmperf_config *c)
         for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
             if (sum->vector[e][p] == 0)
                 continue;
-            llmperf_engine_derivative(&part, c->hw, &calib->entry[e], (llmperf_param)p, d);
+            engine_derivative(&part, c->hw, &calib->entry[e], (llmperf_param)p, d);
             for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
                 v[k] += sum->vector[e][p] * d[k] * host->param[k];
         }

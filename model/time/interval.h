@@ -4,6 +4,8 @@
 #define LLMPERF_TIME_INTERVAL_H
 
 #include "llmperf/predict.h"
+#include "config_object.h"
+#include "time_op.h"
 
 /* What the operators of one predicted time add up to, per calibration entry. */
 typedef struct interval_sum {
@@ -21,7 +23,7 @@ typedef struct interval_sum {
 /* Nothing so far; residual: an engine profile's, once for the whole. */
 void interval_begin(interval_sum *sum, const llmperf_calib *calib, double residual);
 
-/* Adds op->repeat x `times` launches of an operator that llmperf_time_op() timed; the config has a
+/* Adds op->repeat x `times` launches of an operator that time_op() timed; the config has a
  * calibration. */
 void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op,
                   const llmperf_time *time, const llmperf_gradient *gradient, double times);

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "entry.h"
 #include "timing.h"
+#include "calib_object.h"
+#include "time_op.h"
 
 enum {
     TERMS = 4,      /* compute, memory, serial, work */
@@ -801,10 +804,29 @@ double time_moved(const llmperf_op *op, const llmperf_hw *hw, const llmperf_cali
     return time_any(op, hw, calib, entries, z, shape_of(op, hw), t, NULL);
 }
 
-double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
-                       llmperf_time *ret_time, llmperf_gradient *ret_gradient)
+double time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+               llmperf_time *ret_time, llmperf_gradient *ret_gradient)
 {
     llmperf_time local;
     const op_entries entries = entries_of(calib, op);
     return time_by(op, hw, calib, &entries, ret_time ? ret_time : &local, ret_gradient);
+}
+
+/* Can `hw` run it at all? */
+static bool is_possible(const llmperf_op *op, const llmperf_hw *hw)
+{
+    if (op->kind == LLMPERF_KIND_COLLECTIVE)
+        return op->devices > 1 && llmperf_hw_link(hw, op->devices) != NULL;
+    return hw->mem_bytes_per_s > 0 && (!(op->flop > 0) || hw->peak_flop_per_s[op->dtype] > 0);
+}
+
+double llmperf_time_op(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
+                       llmperf_time *ret_time)
+{
+    if (!hw || !op_is_sound(op) || !is_possible(op, hw)) {
+        if (ret_time)
+            *ret_time = (llmperf_time){0};
+        return 0;
+    }
+    return time_op(op, hw, calib, ret_time, NULL);
 }

@@ -4,8 +4,10 @@
 #define LLMPERF_TIME_TIMING_H
 
 #include "fits.h"
+#include "calib_object.h"
+#include "time_op.h"
 
-/* llmperf_time_op() with the result of entries_of(calib, op). */
+/* time_op() with the result of entries_of(calib, op). */
 double time_by(const llmperf_op *op, const llmperf_hw *hw, const llmperf_calib *calib,
                const op_entries *entries, llmperf_time *ret_time, llmperf_gradient *ret_gradient);
 

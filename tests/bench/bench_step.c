@@ -16,6 +16,10 @@
 
 #include "../unit/steps.h"
 #include "llmperf/llmperf.h"
+#include "config_object.h"
+#include "fits.h"
+#include "config.h"
+#include "time_op.h"
 
 enum { BATCHES = 4096, ROUNDS = 7 };
 
@@ -61,7 +65,7 @@ static void fill_hw(llmperf_hw *hw)
 static void set(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regime,
                 llmperf_dtype dtype, double norm, double serial, double work)
 {
-    llmperf_calib_entry entry = llmperf_calib_ideal(kind);
+    llmperf_calib_entry entry = calib_ideal(kind);
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.9;
     entry.param[LLMPERF_PARAM_LAUNCH] = 3e-6;
@@ -69,7 +73,7 @@ static void set(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regim
     entry.param[LLMPERF_PARAM_WORK] = work;
     entry.param[LLMPERF_PARAM_NORM] = norm;
     llmperf_error error = {0};
-    if (llmperf_calib_set(calib, kind, regime, dtype, &entry, &error) != LLMPERF_OK) {
+    if (calib_set(calib, kind, regime, dtype, &entry, &error) != LLMPERF_OK) {
         fprintf(stderr, "%s\n", error.text);
         exit(1);
     }
@@ -77,7 +81,7 @@ static void set(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regim
 
 static void fill_calib(llmperf_calib *calib)
 {
-    llmperf_calib_init(calib);
+    calib_init(calib);
     set(calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, 2, 1e-6, 0);
     set(calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, 1.1, 0, 1e-6);
     set(calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, LLMPERF_DTYPE_BF16, 1.1, 0, 0);
@@ -107,7 +111,7 @@ static result run(const llmperf_config *c, bool gradients)
                 continue;
             for (int i = 0; i < best.ops; i++) {
                 llmperf_gradient gradient;
-                llmperf_time_op(&ops[i], c->hw, c->calib, NULL, &gradient);
+                time_op(&ops[i], c->hw, c->calib, NULL, &gradient);
                 best.check += gradient.dlog[0][LLMPERF_PARAM_MEMORY];
             }
         }
@@ -136,8 +140,8 @@ int main(void)
     fill_model(&model);
     fill_hw(&hw);
     fill_calib(&calib);
-    if (llmperf_config_init(&plain, &model, &hw, NULL, &w, &error) != LLMPERF_OK ||
-        llmperf_config_init(&fitted, &model, &hw, &calib, &w, &error) != LLMPERF_OK) {
+    if (config_init(&plain, &model, &hw, NULL, &w, &error) != LLMPERF_OK ||
+        config_init(&fitted, &model, &hw, &calib, &w, &error) != LLMPERF_OK) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "llmperf/calib.h"
+#include "calib_object.h"
+#include "read.h"
+#include "time_op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -60,8 +63,8 @@ static void check_time(const llmperf_calib *calib)
                          .flop = 2.0 * 77 * 512 * 512,
                          .weight_bytes = 524288,
                          .bytes = 7e5};
-        double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
-        double time = llmperf_time_op(&op, &hw, calib, NULL, &gradient);
+        double ideal = time_op(&op, &hw, NULL, NULL, NULL);
+        double time = time_op(&op, &hw, calib, NULL, &gradient);
         require(time >= ideal / 1.05 * (1 - 1e-12) && !isnan(time));
     }
 }
@@ -70,8 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static llmperf_calib calib, again;
     llmperf_error error = {0};
-    llmperf_status status =
-        llmperf_calib_load_text("fuzz", (const char *)data, size, &calib, &error);
+    llmperf_status status = calib_load_text("fuzz", (const char *)data, size, &calib, &error);
     if (status != LLMPERF_OK) {
         require(error.status == status && error.faults > 0 && error.text[0]);
         for (const char *c = error.text; *c; c++)
@@ -82,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_entry(&calib.entry[i]);
     check_time(&calib);
     char *text = written(&calib);
-    require(llmperf_calib_load_text("again", text, strlen(text), &again, &error) == LLMPERF_OK);
+    require(calib_load_text("again", text, strlen(text), &again, &error) == LLMPERF_OK);
     char *second = written(&again);
     require(strcmp(text, second) == 0);
     free(second);

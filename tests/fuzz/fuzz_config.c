@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "llmperf/report.h"
+#include "config_object.h"
+#include "read.h"
+#include "config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -128,8 +131,7 @@ static void check_round_trip(const llmperf_model *model)
     static llmperf_error error;
     memset(&error, 0, sizeof error);
     char *yaml = written(model, "yaml");
-    llmperf_status status =
-        llmperf_model_load_text("again.yaml", yaml, strlen(yaml), &again, &error);
+    llmperf_status status = model_load_text("again.yaml", yaml, strlen(yaml), &again, &error);
     if (status != LLMPERF_OK)
         fprintf(stderr, "%s\n%s\n", error.text, yaml);
     require(status == LLMPERF_OK);
@@ -145,9 +147,9 @@ static void check_round_trip(const llmperf_model *model)
 static void check_model(const llmperf_model *model, const llmperf_hw *hw)
 {
     static llmperf_config c;
-    static llmperf_prediction prediction;
+    static llmperf_prediction prediction = LLMPERF_PREDICTION_INIT;
     static llmperf_error error;
-    require(llmperf_model_check(model, NULL) == LLMPERF_OK);
+    require(model_check(model, NULL) == LLMPERF_OK);
     require(llmperf_model_params(model).total > 0);
     require(llmperf_model_layers(model) > 0);
     require_quantity(llmperf_kv_bytes_per_token(model, 2));
@@ -172,7 +174,7 @@ static void check_model(const llmperf_model *model, const llmperf_hw *hw)
     };
     for (size_t i = 0; i < sizeof workloads / sizeof *workloads; i++) {
         memset(&error, 0, sizeof error);
-        if (llmperf_config_init(&c, model, hw, NULL, &workloads[i], &error) != LLMPERF_OK) {
+        if (config_init(&c, model, hw, NULL, &workloads[i], &error) != LLMPERF_OK) {
             require(error.faults > 0);
             continue;
         }
@@ -200,7 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *const names[] = {"x.json", "x.yaml"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         memset(&error, 0, sizeof error);
-        llmperf_status status = llmperf_model_load_text(names[i], text, size, &model, &error);
+        llmperf_status status = model_load_text(names[i], text, size, &model, &error);
         require((error.faults > 0) == (status != LLMPERF_OK) && error.status == status);
         require_plain(error.text);
         if (status == LLMPERF_OK)

@@ -9,6 +9,12 @@
 #include <string.h>
 
 #include "llmperf/engine.h"
+#include "calib_object.h"
+#include "engine_object.h"
+#include "read.h"
+#include "host.h"
+#include "profile.h"
+#include "time_op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,7 +49,7 @@ static void check_part(const llmperf_engine *engine, const llmperf_engine_part *
     }
     for (int dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++)
         hw.peak_flop_per_s[dtype] = 1e14;
-    llmperf_engine_calib(engine, part, &hw, NULL, &calib);
+    engine_calib(engine, part, &hw, NULL, &calib);
     for (int dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
         llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
                          .dtype = (uint8_t)dtype,
@@ -55,19 +61,18 @@ static void check_part(const llmperf_engine *engine, const llmperf_engine_part *
                          .flop = 2.0 * 77 * 512 * 512,
                          .weight_bytes = 131072,
                          .bytes = 3e5};
-        double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
-        double time = llmperf_time_op(&op, &hw, &calib, NULL, &gradient);
+        double ideal = time_op(&op, &hw, NULL, NULL, NULL);
+        double time = time_op(&op, &hw, &calib, NULL, &gradient);
         require(time >= ideal / 1.05 * (1 - 1e-12) && !isnan(time));
     }
-    require(llmperf_host_time(&calib.host, 32, 4, 1e-3, 0) >= 0);
+    require(host_time_of(&calib.host, 32, 4, 1e-3, 0) >= 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static llmperf_engine engine, again;
     llmperf_error error = {0};
-    llmperf_status status =
-        llmperf_engine_load_text("fuzz", (const char *)data, size, &engine, &error);
+    llmperf_status status = engine_load_text("fuzz", (const char *)data, size, &engine, &error);
     if (status != LLMPERF_OK) {
         require(error.status == status && error.faults > 0 && error.text[0]);
         for (const char *c = error.text; *c; c++)
@@ -77,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < engine.part_count; i++)
         check_part(&engine, &engine.part[i]);
     char *text = written(&engine);
-    require(llmperf_engine_load_text("again", text, strlen(text), &again, &error) == LLMPERF_OK);
+    require(engine_load_text("again", text, strlen(text), &again, &error) == LLMPERF_OK);
     char *second = written(&again);
     require(strcmp(text, second) == 0);
     free(second);

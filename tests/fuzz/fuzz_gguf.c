@@ -10,6 +10,8 @@
 
 #include "llmperf/report.h"
 #include "read.h"
+#include "config_object.h"
+#include "config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,7 +50,7 @@ static void check_round_trip(const llmperf_model *model)
     require(llmperf_write_model(out, "yaml", model, &style, NULL) == LLMPERF_OK);
     require(fclose(out) == 0);
     memset(&error, 0, sizeof error);
-    llmperf_status status = llmperf_model_load_text("again.yaml", text, size, &again, &error);
+    llmperf_status status = model_load_text("again.yaml", text, size, &again, &error);
     if (status != LLMPERF_OK)
         fprintf(stderr, "%s\n%s\n", error.text, text);
     require(status == LLMPERF_OK);
@@ -60,10 +62,10 @@ static void check_round_trip(const llmperf_model *model)
 static void check_model(const llmperf_model *model, const llmperf_hw *hw)
 {
     static llmperf_config c;
-    static llmperf_prediction prediction;
+    static llmperf_prediction prediction = LLMPERF_PREDICTION_INIT;
     static llmperf_error error;
     const llmperf_workload workload = {.batch = 3, .prompt = 100, .generate = 10};
-    require(llmperf_model_check(model, NULL) == LLMPERF_OK);
+    require(model_check(model, NULL) == LLMPERF_OK);
     require(llmperf_model_params(model).total > 0 && llmperf_model_layers(model) > 0);
     require_quantity(llmperf_model_weight_bytes(model, NULL));
     require_quantity(llmperf_kv_bytes_per_token(model, 2));
@@ -72,7 +74,7 @@ static void check_model(const llmperf_model *model, const llmperf_hw *hw)
     require_plain(model->scheme);
     require_plain(model->not_counted);
     memset(&error, 0, sizeof error);
-    if (llmperf_config_init(&c, model, hw, NULL, &workload, &error) == LLMPERF_OK) {
+    if (config_init(&c, model, hw, NULL, &workload, &error) == LLMPERF_OK) {
         require(llmperf_predict(&c, &prediction, &error) == LLMPERF_OK);
         require_quantity(prediction.decode.time_s.value);
         require_quantity(prediction.memory.total_bytes);

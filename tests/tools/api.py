@@ -64,7 +64,7 @@ class Interface:
         text = text.replace("\\\n", " ")
         for name, value in re.findall(r"^#define (LLMPERF_\w+) +(\S.*)$", text, re.M):
             if name not in OWN and re.fullmatch(r"[\w\s+*()<-]+", value) and \
-                    not value.startswith(("_", "llmperf")):
+                    not name.endswith("_INIT") and not value.startswith(("_", "llmperf")):
                 self.constants.append(name)
         text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
         text = re.sub(r'extern "C" \{|extern "C\+\+" \{', "", text)

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "llmperf/llmperf.h"
+#include "config_object.h"
+#include "fits.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -354,7 +356,7 @@ static inline double random_norm(rng *r)
 /* An entry within physics: e in (0.05, 1], or up to 1.05 when asked. */
 static inline llmperf_calib_entry random_entry(rng *r, llmperf_op_kind kind, double best)
 {
-    llmperf_calib_entry entry = llmperf_calib_ideal(kind);
+    llmperf_calib_entry entry = calib_ideal(kind);
     entry.param[LLMPERF_PARAM_COMPUTE] = rng_real(r, 0.05, best);
     entry.param[LLMPERF_PARAM_MEMORY] = rng_real(r, 0.05, best);
     entry.param[LLMPERF_PARAM_LINK] = rng_real(r, 0.05, best);
@@ -454,7 +456,7 @@ static inline void mix_entry(rng *r, llmperf_calib_entry *entry)
  * the terms that are not proportional to flop or bytes. */
 static inline void random_calib(rng *r, double best, bool refined, llmperf_calib *ret_calib)
 {
-    llmperf_calib_init(ret_calib);
+    calib_init(ret_calib);
     snprintf(ret_calib->name, sizeof ret_calib->name, "random");
     for (int kind = 0; kind < LLMPERF_KIND_COUNT; kind++)
         for (int regime = 0; regime < LLMPERF_REGIME_COUNT; regime++) {
@@ -469,8 +471,7 @@ static inline void random_calib(rng *r, double best, bool refined, llmperf_calib
                 refine_collective(r, &entry);
             if (refined && regime == LLMPERF_REGIME_MIXED)
                 mix_entry(r, &entry);
-            llmperf_calib_set(ret_calib, (llmperf_op_kind)kind, (llmperf_regime)regime, 0, &entry,
-                              NULL);
+            calib_set(ret_calib, (llmperf_op_kind)kind, (llmperf_regime)regime, 0, &entry, NULL);
             uint8_t at = ret_calib->index[kind][regime][0];
             for (int dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++)
                 ret_calib->index[kind][regime][dtype] = at;

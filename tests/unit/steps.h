@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "llmperf/predict.h"
+#include "config_object.h"
 
 static inline llmperf_workspace *room(void)
 {

@@ -16,6 +16,10 @@
 
 #include "llmperf/plot.h"
 #include "random_case.h"
+#include "config_object.h"
+#include "fits.h"
+#include "read.h"
+#include "config.h"
 
 #if !defined(__GLIBC__) || defined(SLOW_BUILD) || defined(__SANITIZE_THREAD__)
 
@@ -89,7 +93,7 @@ void free(void *memory)
 static llmperf_model model;
 static llmperf_hw hw;
 static llmperf_config plain, calibrated;
-static llmperf_prediction prediction;
+static llmperf_prediction prediction = LLMPERF_PREDICTION_INIT;
 static llmperf_calib calib;
 static llmperf_spec_paths paths;
 static const char *text, *format, *name; /* inputs of the scenario at hand */
@@ -105,12 +109,12 @@ static union result {
 
 static llmperf_status load_model(llmperf_error *error)
 {
-    return llmperf_model_load_text(name, text, strlen(text), &result.model, error);
+    return model_load_text(name, text, strlen(text), &result.model, error);
 }
 
 static llmperf_status load_model_file(llmperf_error *error)
 {
-    return llmperf_model_load(path, &result.model, error);
+    return model_load(path, &result.model, error);
 }
 
 static llmperf_status load_hw(llmperf_error *error)
@@ -120,7 +124,7 @@ static llmperf_status load_hw(llmperf_error *error)
 
 static llmperf_status load_calib(llmperf_error *error)
 {
-    return llmperf_calib_load_text(name, text, strlen(text), &result.calib, error);
+    return calib_load_text(name, text, strlen(text), &result.calib, error);
 }
 
 static llmperf_status find_alias(llmperf_error *error)
@@ -198,7 +202,7 @@ static llmperf_status write_calib(llmperf_error *error)
 
 static llmperf_status predict(llmperf_error *error)
 {
-    static llmperf_prediction p;
+    static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     llmperf_status status = llmperf_predict(&calibrated, &p, error);
     if (status == LLMPERF_OK)
         memcpy(result.text, &p.tpot_s, sizeof p.tpot_s);
@@ -365,28 +369,28 @@ static void must(llmperf_status status, const llmperf_error *error)
 static void set_entry(llmperf_op_kind kind, llmperf_regime regime, llmperf_dtype dtype)
 {
     static llmperf_error error;
-    llmperf_calib_entry entry = llmperf_calib_ideal(kind);
+    llmperf_calib_entry entry = calib_ideal(kind);
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.9;
     entry.param[LLMPERF_PARAM_NORM] = 2;
     entry.residual = 0.05;
-    must(llmperf_calib_set(&calib, kind, regime, dtype, &entry, &error), &error);
+    must(calib_set(&calib, kind, regime, dtype, &entry, &error), &error);
 }
 
 static void prepare(void)
 {
     static llmperf_error error;
     llmperf_workload w = {.batch = 4, .prompt = 300, .tp = 2};
-    must(llmperf_model_load_text("m.yaml", MODEL_YAML, strlen(MODEL_YAML), &model, &error), &error);
+    must(model_load_text("m.yaml", MODEL_YAML, strlen(MODEL_YAML), &model, &error), &error);
     must(llmperf_hw_load_text("h.yaml", HW_YAML, strlen(HW_YAML), &hw, &error), &error);
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     snprintf(calib.name, sizeof calib.name, "some-fit");
     snprintf(calib.hw, sizeof calib.hw, "big");
     snprintf(calib.backend, sizeof calib.backend, "samples");
     set_entry(LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16);
     set_entry(LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16);
-    must(llmperf_config_init(&plain, &model, &hw, NULL, &w, &error), &error);
-    must(llmperf_config_init(&calibrated, &model, &hw, &calib, &w, &error), &error);
+    must(config_init(&plain, &model, &hw, NULL, &w, &error), &error);
+    must(config_init(&calibrated, &model, &hw, &calib, &w, &error), &error);
     must(llmperf_predict(&calibrated, &prediction, &error), &error);
 }
 

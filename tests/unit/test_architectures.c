@@ -8,6 +8,9 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "emit.h"
+#include "config.h"
 
 enum { ROUNDS = 4000 };
 
@@ -155,7 +158,7 @@ static llmperf_config config_or_die(world *x, const llmperf_model *model, const 
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, &x->hw, NULL, w, &error);
+    llmperf_status status = config_init(&c, model, &x->hw, NULL, w, &error);
     if (status != LLMPERF_OK)
         cr_assert(false, "seed %" PRIu64 ": %s", x->seed, error.text);
     return c;
@@ -166,7 +169,7 @@ static bool legal(world *x, int64_t tp)
     llmperf_config c;
     llmperf_error error = {0};
     llmperf_workload w = {.tp = tp};
-    return llmperf_config_init(&c, &x->model, &x->hw, NULL, &w, &error) == LLMPERF_OK;
+    return config_init(&c, &x->model, &x->hw, NULL, &w, &error) == LLMPERF_OK;
 }
 
 static void make_world(world *x, uint64_t seed)
@@ -226,7 +229,8 @@ static void check_step(world *x, const llmperf_segment *s, int segments, const c
     static llmperf_time times[LLMPERF_OPS_MAX];
     llmperf_total total, sum = {0};
     int count = step_into(&x->c, s, segments, ops, times, &total);
-    HOLDS(x, count > 0 && count <= llmperf_emit_capacity(&x->c, LLMPERF_SEGMENTS_MAX), "%d operators", count);
+    HOLDS(x, count > 0 && count <= llmperf_emit_capacity(&x->c, LLMPERF_SEGMENTS_MAX),
+          "%d operators", count);
     double highest = 0;
     for (int i = 0; i < LLMPERF_DTYPE_COUNT; i++)
         highest = fmax(highest, x->hw.peak_flop_per_s[i]);
@@ -308,7 +312,7 @@ static double streamed(const llmperf_config *c, int at, double tokens)
     for (int i = LLMPERF_WEIGHT_ATTENTION; i <= LLMPERF_WEIGHT_ROUTER; i++) {
         double weights = (double)(without.by_class[i] - with.by_class[i]);
         if (i == LLMPERF_WEIGHT_EXPERTS && layer->moe.experts > 0)
-            weights *= llmperf_distinct_experts(&layer->moe, tokens, c->workload.moe_skew) /
+            weights *= moe_distinct_experts(&layer->moe, tokens, c->workload.moe_skew) /
                        (double)layer->moe.experts;
         if (i == LLMPERF_WEIGHT_SHARED && layer->moe.shared_gate)
             weights -= (double)(layer->count * c->model->hidden); /* a product with one column */

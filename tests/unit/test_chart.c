@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "llmperf/chart.h"
+#include "calib_object.h"
+#include "fits.h"
 
 static llmperf_hw hw = {.name = "part", .mem_bytes_per_s = 1e12, .memory_bytes = 80e9};
 static llmperf_samples samples;
@@ -59,7 +61,7 @@ Test(chart, the_library_is_the_calibrations_where_there_is_such_a_one)
 {
     static llmperf_calib calib;
     const llmperf_chart_filter filter = {.hw = &hw, .calib = &calib};
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     snprintf(calib.library, sizeof calib.library, "B");
     read_text(GEMMS);
     cr_assert_eq(llmperf_chart_rows(&samples, &filter, &comparison, NULL), LLMPERF_OK);
@@ -272,7 +274,7 @@ Test(chart, memory_is_taken_as_it_was_beside_the_sample)
 {
     static llmperf_calib calib;
     const llmperf_chart_filter filter = {.hw = &hw, .calib = &calib};
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     calib.stream_bytes_per_s = 9e11;
     read_text("gpu,dtype,op,m,n,k,stream_bytes_per_s,time_s\n"
               "part,bf16,gemm,1,4096,4096,4.5e11,67e-6\npart,bf16,gemm,1,4096,4096,,34e-6\n");

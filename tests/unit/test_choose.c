@@ -10,6 +10,12 @@
 #include <unistd.h>
 
 #include "llmperf/llmperf.h"
+#include "config_object.h"
+#include "fits.h"
+#include "read.h"
+#include "config.h"
+#include "profile.h"
+#include "time_op.h"
 
 static llmperf_spec_paths paths;
 static llmperf_hw hw;
@@ -68,7 +74,7 @@ static bool choose(const char *part, const char *library)
 {
     bool found = false;
     load_part(part);
-    llmperf_status status = llmperf_calib_choose(&paths, &hw, library, &calib, &found, &error);
+    llmperf_status status = calib_choose(&paths, &hw, library, &calib, &found, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return found;
 }
@@ -151,7 +157,7 @@ Test(choose, only_heads_are_read_until_one_is_chosen)
     cr_expect_str_eq(calib.name, "h100-sxm-vllm");
     bool found = false;
     load_part("l40s");
-    cr_expect(llmperf_calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_E_SPEC,
+    cr_expect(calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_E_SPEC,
               "measured here: chosen, and its fault told");
     cr_expect(strstr(error.text, "broken.yaml") != NULL, "%s", error.text);
 }
@@ -225,7 +231,7 @@ Test(choose, what_is_a_time)
 /* A fit on an A100 (1.41 GHz) with a launch of 10 us, known to 1 us. */
 static void set_a100_fit(void)
 {
-    llmperf_calib_entry e = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_calib_entry e = calib_ideal(LLMPERF_KIND_GEMM);
     e.key = (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16};
     e.param[LLMPERF_PARAM_LAUNCH] = 10e-6;
     e.param[LLMPERF_PARAM_LOOP] = 2e-6;
@@ -236,10 +242,10 @@ static void set_a100_fit(void)
     e.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_LAUNCH] = 5e-9;
     e.covariance[LLMPERF_PARAM_LAUNCH][LLMPERF_PARAM_MEMORY] = 5e-9;
     e.residual = 0.06;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     snprintf(calib.name, sizeof calib.name, "fit");
     snprintf(calib.hw, sizeof calib.hw, "a100-sxm-80gb");
-    cr_assert(llmperf_calib_add(&calib, &e, &error) == LLMPERF_OK);
+    cr_assert(calib_add(&calib, &e, &error) == LLMPERF_OK);
 }
 
 static bool near(double a, double b)
@@ -296,7 +302,7 @@ Test(choose, the_chosen_one_is_scaled_like_a_lent_one)
     cr_expect(near(chosen.time_scale, 2.52 / 2.04));
     load_part("l40s");
     bool found;
-    cr_assert(llmperf_calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_OK);
+    cr_assert(calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_OK);
     cr_assert_eq(calib.entry_count, chosen.entry_count);
     for (int i = 0; i < calib.entry_count; i++)
         cr_expect(near(chosen.entry[i].param[LLMPERF_PARAM_LAUNCH],
@@ -313,7 +319,7 @@ Test(choose, what_is_taken_from_another_part_is_scaled_and_says_so)
     set_a100_fit();
     load_part("h100-sxm");
     llmperf_calib_lend(&calib, &paths, &hw);
-    llmperf_calib_init(&own);
+    calib_init(&own);
     cr_assert(llmperf_calib_complete(&own, &calib, &error) == LLMPERF_OK);
     cr_expect(near(own.entry[0].param[LLMPERF_PARAM_LAUNCH], 10e-6 * 1.41 / 1.98));
     cr_expect_str_eq(own.entry[0].remarks, "taken from fit, times x 0.712");
@@ -325,12 +331,12 @@ Test(choose, what_is_taken_from_another_part_is_scaled_and_says_so)
 Test(choose, completing_takes_what_is_missing_and_widens_it)
 {
     static llmperf_calib own;
-    llmperf_calib_init(&own);
-    llmperf_calib_init(&calib);
+    calib_init(&own);
+    calib_init(&calib);
     snprintf(calib.name, sizeof calib.name, "other");
-    llmperf_calib_entry gemm = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
-    llmperf_calib_entry norm = llmperf_calib_ideal(LLMPERF_KIND_ELEMENTWISE);
-    llmperf_calib_entry lent = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
+    llmperf_calib_entry gemm = calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_calib_entry norm = calib_ideal(LLMPERF_KIND_ELEMENTWISE);
+    llmperf_calib_entry lent = calib_ideal(LLMPERF_KIND_ATTENTION);
     gemm.key = (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16};
     norm.key = (llmperf_calib_key){.kind = LLMPERF_KIND_ELEMENTWISE, .dtype = LLMPERF_DTYPE_FP32};
     norm.residual = 0.06;
@@ -338,11 +344,11 @@ Test(choose, completing_takes_what_is_missing_and_widens_it)
                                    .regime = LLMPERF_REGIME_DECODE,
                                    .dtype = LLMPERF_DTYPE_BF16};
     snprintf(lent.remarks, sizeof lent.remarks, "taken from a third");
-    cr_assert(llmperf_calib_add(&own, &gemm, &error) == LLMPERF_OK);
+    cr_assert(calib_add(&own, &gemm, &error) == LLMPERF_OK);
     gemm.param[LLMPERF_PARAM_COMPUTE] = 0.5;
-    cr_assert(llmperf_calib_add(&calib, &gemm, &error) == LLMPERF_OK);
-    cr_assert(llmperf_calib_add(&calib, &norm, &error) == LLMPERF_OK);
-    cr_assert(llmperf_calib_add(&calib, &lent, &error) == LLMPERF_OK);
+    cr_assert(calib_add(&calib, &gemm, &error) == LLMPERF_OK);
+    cr_assert(calib_add(&calib, &norm, &error) == LLMPERF_OK);
+    cr_assert(calib_add(&calib, &lent, &error) == LLMPERF_OK);
     cr_assert(llmperf_calib_complete(&own, &calib, &error) == LLMPERF_OK);
     cr_assert(own.entry_count == 2, "its own GEMM, the other's norm, nothing of a third");
     cr_expect(own.entry[0].param[LLMPERF_PARAM_COMPUTE] == 1);
@@ -366,16 +372,15 @@ Test(choose, fp16_takes_the_fit_of_bf16_and_fp4_that_of_fp8)
                              .bytes = 2.0 * 4096 * 4096};
     llmperf_op fp16 = bf16, fp4 = bf16, fp8 = bf16, fp32 = bf16;
     fp16.dtype = LLMPERF_DTYPE_FP16;
-    cr_expect(llmperf_time_op(&bf16, &hw, &calib, NULL, NULL) ==
-              llmperf_time_op(&fp16, &hw, &calib, NULL, NULL));
+    cr_expect(time_op(&bf16, &hw, &calib, NULL, NULL) == time_op(&fp16, &hw, &calib, NULL, NULL));
     fp8.dtype = LLMPERF_DTYPE_FP8;
     fp4.dtype = LLMPERF_DTYPE_NVFP4;
     fp32.dtype = LLMPERF_DTYPE_FP32;
     fp8.weight_bytes = fp4.weight_bytes = 4096.0 * 4096;
-    cr_expect(llmperf_calib_find(&calib, &fp4, LLMPERF_REGIME_NONE) ==
-              llmperf_calib_find(&calib, &fp8, LLMPERF_REGIME_NONE));
-    cr_expect(llmperf_calib_find(&calib, &fp8, LLMPERF_REGIME_NONE) != LLMPERF_CALIB_NO_ENTRY);
-    cr_expect(llmperf_calib_find(&calib, &fp32, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
+    cr_expect(calib_find(&calib, &fp4, LLMPERF_REGIME_NONE) ==
+              calib_find(&calib, &fp8, LLMPERF_REGIME_NONE));
+    cr_expect(calib_find(&calib, &fp8, LLMPERF_REGIME_NONE) != LLMPERF_CALIB_NO_ENTRY);
+    cr_expect(calib_find(&calib, &fp32, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
 }
 
 /* ---- properties over all shipped parts --------------------------------------------------------------- */
@@ -394,8 +399,8 @@ static double time_of(double m)
                            .input_bytes = 2 * m * k,
                            .output_bytes = 2 * m * n,
                            .bytes = 2 * (n * k + m * k + m * n)};
-    double time = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
-    double floor = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+    double time = time_op(&op, &hw, &calib, NULL, NULL);
+    double floor = time_op(&op, &hw, NULL, NULL, NULL);
     cr_expect(isfinite(time) && time >= floor / 1.05, "m %g on %s: %g below %g", m, hw.name, time,
               floor);
     return time;
@@ -409,7 +414,7 @@ static bool borrows_within_the_floor(const char *name, const char *path, void *c
     (void)name;
     (void)context;
     cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
-    cr_assert(llmperf_calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_OK);
+    cr_assert(calib_choose(&paths, &hw, NULL, &calib, &found, &error) == LLMPERF_OK);
     if (!found || !(hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] > 0))
         return true;
     borrowing_parts++;
@@ -439,13 +444,13 @@ Test(choose, borrowed_estimates_are_wider_and_say_so)
 {
     static llmperf_model model;
     static llmperf_config c;
-    static llmperf_prediction own, lent;
+    static llmperf_prediction own = LLMPERF_PREDICTION_INIT, lent = LLMPERF_PREDICTION_INIT;
     char path[LLMPERF_PATH_MAX];
     const llmperf_workload workload = {0};
     cr_assert(llmperf_find_model(&paths, "llama-3.1-8b", path, &error) == LLMPERF_OK);
-    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK);
+    cr_assert(model_load(path, &model, &error) == LLMPERF_OK);
     cr_assert(choose("h200-sxm", NULL));
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
     cr_assert(llmperf_predict(&c, &lent, &error) == LLMPERF_OK);
     cr_expect(lent.kind == LLMPERF_ESTIMATE_BORROWED);
     double spread = calib.borrowed;

@@ -4,6 +4,8 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "config.h"
 
 static llmperf_error error;
 
@@ -11,7 +13,7 @@ static llmperf_status try_case(const llmperf_model *model, const llmperf_hw *hw,
                                const llmperf_workload *w, llmperf_config *ret_case)
 {
     error = (llmperf_error){0};
-    return llmperf_config_init(ret_case, model, hw, NULL, w, &error);
+    return config_init(ret_case, model, hw, NULL, w, &error);
 }
 
 static llmperf_config init(const llmperf_model *model, const llmperf_hw *hw,
@@ -319,7 +321,7 @@ Test(config, without_hardware)
     llmperf_total total;
     cr_expect(llmperf_prefill_total(&c, 2, room(), &total) == 1);
     cr_expect(total.flop > 0 && total.time_s == 0);
-    llmperf_prediction p;
+    llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     error = (llmperf_error){0};
     cr_expect(llmperf_predict(&c, &p, &error) == LLMPERF_E_USAGE);
     cr_expect(error.text[0] != '\0');

@@ -6,13 +6,15 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "config_object.h"
+#include "read.h"
+#include "config.h"
 
 static llmperf_model read_config(const char *json)
 {
     llmperf_model model;
     llmperf_error error = {0};
-    llmperf_status status =
-        llmperf_model_load_text("x/config.json", json, strlen(json), &model, &error);
+    llmperf_status status = model_load_text("x/config.json", json, strlen(json), &model, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return model;
 }
@@ -242,7 +244,7 @@ static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, hw, NULL, workload, &error);
+    llmperf_status status = config_init(&c, model, hw, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }

@@ -7,6 +7,9 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "fits.h"
+#include "config.h"
 
 static void expect_crossing(llmperf_crossing got, double exact, double tolerance, int64_t batch)
 {
@@ -20,7 +23,7 @@ static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, hw, calib, workload, &error);
+    llmperf_status status = config_init(&c, model, hw, calib, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -300,15 +303,15 @@ Test(crossing, calibration_scales_peak_and_bandwidth)
     static llmperf_crossings all;
     llmperf_model model = square();
     llmperf_hw hw = h100();
-    llmperf_calib_init(&calib);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.9;
     entry.param[LLMPERF_PARAM_LAUNCH] = 1e-4;
     entry.param[LLMPERF_PARAM_SERIAL] = 1e-4;
     entry.param[LLMPERF_PARAM_NORM] = 2;
-    cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                                &entry, NULL) == LLMPERF_OK);
+    cr_assert(calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, &entry,
+                        NULL) == LLMPERF_OK);
     llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, &calib, room(), &all, NULL);
     llmperf_crossing want = llmperf_gemm_crossing(4096, 4096, 2, 2, 0.8 * 989.4e12, 0.9 * 3.35e12);
@@ -332,19 +335,19 @@ Test(crossing, a_calibration_is_taken_at_whole_tiles)
     static llmperf_crossings all;
     llmperf_model model = square();
     llmperf_hw hw = h100();
-    llmperf_calib_init(&calib);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
     entry.key.kind = LLMPERF_KIND_GEMM;
     entry.key.dtype = LLMPERF_DTYPE_BF16;
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.9;
     entry.param[LLMPERF_PARAM_TALL] = 0.1;
     entry.param[LLMPERF_PARAM_TILE] = 1;
-    cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+    cr_assert(calib_add(&calib, &entry, NULL) == LLMPERF_OK);
     entry.key.gemv = 1;
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.4;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.45;
-    cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+    cr_assert(calib_add(&calib, &entry, NULL) == LLMPERF_OK);
     llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, &calib, room(), &all, NULL);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 336.18, 0.01, 337);
@@ -368,11 +371,11 @@ Test(crossing, whole_tiles_hold_256_rows)
     static llmperf_crossings all;
     llmperf_model model = square();
     llmperf_hw hw = h100();
-    llmperf_calib_init(&calib);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
     entry.param[LLMPERF_PARAM_GROUP] = 64;
-    cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                                &entry, NULL) == LLMPERF_OK);
+    cr_assert(calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, &entry,
+                        NULL) == LLMPERF_OK);
     llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
     llmperf_crossings_of(&c, &calib, room(), &all, NULL);
     expect_crossing(find_crossing(&all, LLMPERF_OP_ATTN_OUT)->crossing, 267.09, 0.01, 268);
@@ -400,16 +403,16 @@ Test(crossing, intervals_follow_the_ratio_of_the_efficiencies)
     llmperf_model model = square();
     llmperf_hw hw = h100();
     for (int borrowed = 0; borrowed < 2; borrowed++) {
-        llmperf_calib_init(&calib);
-        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+        calib_init(&calib);
+        llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
         const double ec = entry.param[LLMPERF_PARAM_COMPUTE] = 0.8;
         const double em = entry.param[LLMPERF_PARAM_MEMORY] = 0.5;
         entry.covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_COMPUTE] = 0.01 * ec * ec;
         entry.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] = 0.04 * em * em;
         entry.covariance[LLMPERF_PARAM_COMPUTE][LLMPERF_PARAM_MEMORY] = 0.01 * ec * em;
         entry.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_COMPUTE] = 0.01 * ec * em;
-        cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
-                                    LLMPERF_DTYPE_BF16, &entry, NULL) == LLMPERF_OK);
+        cr_assert(calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                            &entry, NULL) == LLMPERF_OK);
         calib.borrowed = 0.1 * borrowed;
         llmperf_config c = config_on(&model, &hw, &calib, &(llmperf_workload){.prompt = 1024});
         llmperf_crossings_of(&c, &calib, room(), &all, NULL);

@@ -10,6 +10,16 @@
 
 #include "llmperf/llmperf.h"
 #include "steps.h"
+#include "config_object.h"
+#include "engine_object.h"
+#include "fits.h"
+#include "read.h"
+#include "config.h"
+#include "engine_field.h"
+#include "kin.h"
+#include "host.h"
+#include "profile.h"
+#include "time_op.h"
 
 static llmperf_error error;
 static llmperf_hw hw;
@@ -85,7 +95,7 @@ static void set_up(void)
     round_part();
     small_model();
     known_part();
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
 }
 
 TestSuite(engine, .init = set_up);
@@ -108,11 +118,11 @@ Test(engine, dense_layers_add_compute_and_memory)
                      .input_bytes = 2e6,
                      .output_bytes = 2e6,
                      .bytes = 6e6};
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 47.5e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 47.5e-6, 1e-12);
     /* stored in 4 bits: four times the compute time; 4.5e6 bytes */
     op.weight_bytes = 0.5e6;
     op.bytes = 4.5e6;
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 160e-6 + 5.625e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 160e-6 + 5.625e-6, 1e-12);
 }
 
 Test(engine, experts_count_as_stored_narrow_by_what_they_stream)
@@ -130,20 +140,20 @@ Test(engine, experts_count_as_stored_narrow_by_what_they_stream)
                      .weight_bytes = 8e6,
                      .bytes = 8e6};
     /* 8e7 / 0.5e14 = 1.6 us; 8e6 / 0.8e12 = 10 us */
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 11.6e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 11.6e-6, 1e-12);
     op.weight_bytes = op.bytes = 2e6; /* 4 bits: 6.4 us, 2.5 us */
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 8.9e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 8.9e-6, 1e-12);
     /* in a grouped product each expert's 10 rows cost as 20 do in a dense layer: 12.8 us, 2.5 us */
     op.id = LLMPERF_OP_MOE_GATE_UP;
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 15.3e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 15.3e-6, 1e-12);
     /* 1000 rows as 1010: long prompts reach what dense layers do */
     op.m = 1000;
     op.flop *= 100;
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 646.4e-6 + 2.5e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 646.4e-6 + 2.5e-6, 1e-12);
     op.m = 10;
     op.flop /= 100;
     op.id = LLMPERF_OP_MOE_SHARED_GATE_UP; /* a shared expert is a dense layer */
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 8.9e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 8.9e-6, 1e-12);
 }
 
 Test(engine, decode_attention_reads_per_kv_head_and_per_query_head)
@@ -167,7 +177,7 @@ Test(engine, decode_attention_reads_per_kv_head_and_per_query_head)
                      .kv_heads = 2,
                      .head_dim = 128,
                      .value_dim = 128};
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 3.072e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 3.072e-6, 1e-12);
 }
 
 Test(engine, attention_of_prompts_moves_scores)
@@ -189,7 +199,7 @@ Test(engine, attention_of_prompts_moves_scores)
                      .head_dim = 128,
                      .value_dim = 128};
     double by_hand = 2.0 * 8 * 256 * 500500 / 0.4e14 + 2.0 * 8 * 500500 / 1e12 + 1e6 / 0.8e12;
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), by_hand, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), by_hand, 1e-12);
 }
 
 Test(engine, collectives_cost_a_hop_a_doubling)
@@ -201,7 +211,7 @@ Test(engine, collectives_cost_a_hop_a_doubling)
                      .repeat = 1,
                      .link_bytes = 1e6};
     /* 2 doublings x 20 us + 1e6 / (0.5 x 1e10) = 40 + 200 us */
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 240e-6, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &calib, NULL, NULL), 240e-6, 1e-12);
 }
 
 Test(engine, the_host_adds_per_step_layer_and_sequence)
@@ -209,8 +219,7 @@ Test(engine, the_host_adds_per_step_layer_and_sequence)
     llmperf_workload w = {.batch = 5, .prompt = 100, .generate = 10};
     llmperf_config c;
     llmperf_total total;
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
-              error.text);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s", error.text);
     llmperf_segment segment = llmperf_decode_segment(&c, 5, 100);
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_time times[LLMPERF_OPS_MAX];
@@ -235,7 +244,7 @@ Test(engine, each_step_has_a_host_of_its_own)
     llmperf_config c;
     llmperf_total both, one;
     double sum = 0;
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
     calib.host.norm = 2;
     for (int64_t i = 0; i < 2; i++) {
         const llmperf_segment chunk = {
@@ -252,24 +261,23 @@ Test(engine, each_step_has_a_host_of_its_own)
 Test(engine, host_norm_runs_from_sum_to_maximum)
 {
     llmperf_host host = {.step_s = 3, .norm = 1};
-    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 0), 3, 1e-12);
+    cr_expect_float_eq(host_time_of(&host, 0, 0, 4, 0), 3, 1e-12);
     host.norm = 2; /* 5 - 4 */
-    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 0), 1, 1e-12);
+    cr_expect_float_eq(host_time_of(&host, 0, 0, 4, 0), 1, 1e-12);
     host.norm = INFINITY;
-    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 0), 0, 0);
-    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 1, 0), 2, 1e-12);
+    cr_expect_float_eq(host_time_of(&host, 0, 0, 4, 0), 0, 0);
+    cr_expect_float_eq(host_time_of(&host, 0, 0, 1, 0), 2, 1e-12);
     host.norm = 1; /* launches that fits of operators count are the host's, not added to it */
-    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 2), 1, 1e-12);
-    cr_expect_float_eq(llmperf_host_time(&host, 0, 0, 4, 9), 0, 0);
+    cr_expect_float_eq(host_time_of(&host, 0, 0, 4, 2), 1, 1e-12);
+    cr_expect_float_eq(host_time_of(&host, 0, 0, 4, 9), 0, 0);
 }
 
 Test(engine, shares_of_a_step_sum_to_one_with_the_host)
 {
-    static llmperf_prediction p;
+    static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     llmperf_workload w = {.batch = 8, .prompt = 512};
     llmperf_config c;
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
-              error.text);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK);
     const llmperf_share *s = &p.share;
     cr_expect_gt(s->host, 0.5);
@@ -286,8 +294,7 @@ Test(engine, time_never_falls_with_batch_and_context)
 {
     llmperf_workload w = {.prompt = 512};
     llmperf_config c;
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
-              error.text);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s", error.text);
     double before = 0;
     for (int64_t batch = 1; batch < 4096; batch = batch * 3 / 2 + 1) {
         double now = llmperf_tpot(&c, batch, room());
@@ -306,14 +313,14 @@ Test(engine, time_never_falls_with_batch_and_context)
 Test(engine, fits_of_operators_take_the_place_of_the_profiles)
 {
     static llmperf_calib kernels, both;
-    llmperf_calib_entry e = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
-    llmperf_calib_init(&kernels);
+    llmperf_calib_entry e = calib_ideal(LLMPERF_KIND_GEMM);
+    calib_init(&kernels);
     snprintf(kernels.name, sizeof kernels.name, "kernels");
     e.param[LLMPERF_PARAM_MEMORY] = 0.9;
     e.param[LLMPERF_PARAM_LAUNCH] = 5e-6;
-    cr_assert(llmperf_calib_set(&kernels, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
-                                LLMPERF_DTYPE_BF16, &e, NULL) == LLMPERF_OK);
-    llmperf_engine_calib(&engine, &part, &hw, &kernels, &both);
+    cr_assert(calib_set(&kernels, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, &e,
+                        NULL) == LLMPERF_OK);
+    engine_calib(&engine, &part, &hw, &kernels, &both);
     llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
                      .dtype = LLMPERF_DTYPE_BF16,
                      .launches = 1,
@@ -325,7 +332,7 @@ Test(engine, fits_of_operators_take_the_place_of_the_profiles)
                      .flop = 2e6,
                      .weight_bytes = 2e6,
                      .bytes = 2e6};
-    cr_expect_float_eq(llmperf_time_op(&op, &hw, &both, NULL, NULL), 5e-6 + 2e-6 / 0.9, 1e-12);
+    cr_expect_float_eq(time_op(&op, &hw, &both, NULL, NULL), 5e-6 + 2e-6 / 0.9, 1e-12);
     cr_expect_float_eq(both.host.layer_s, 1e-4, 0);
     /* attention, of which there is no fit, is the profile's */
     cr_expect_neq(both.index[LLMPERF_KIND_ATTENTION][LLMPERF_REGIME_DECODE][LLMPERF_DTYPE_BF16],
@@ -336,14 +343,14 @@ Test(engine, fits_of_operators_take_the_place_of_the_profiles)
 Test(engine, what_is_borrowed_twice_is_as_wide_as_the_wider)
 {
     static llmperf_calib kernels, both;
-    llmperf_calib_init(&kernels);
+    calib_init(&kernels);
     for (int i = 0; i < 2; i++) {
         part.borrowed = i == 0 ? 0.1 : 0.3;
         kernels.borrowed = i == 0 ? 0.3 : 0.1;
-        llmperf_engine_calib(&engine, &part, &hw, &kernels, &both);
+        engine_calib(&engine, &part, &hw, &kernels, &both);
         cr_expect_eq(both.borrowed, 0.3);
     }
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &both);
+    engine_calib(&engine, &part, &hw, NULL, &both);
     cr_expect_eq(both.borrowed, 0.3);
 }
 
@@ -372,7 +379,7 @@ static void round_processor(void)
     hw.units = 4;
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 1e12;
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1.6e13;
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
 }
 
 /* A product of m rows with a 1000 x 1000 matrix in so many bits; m x 2e6 flop, 125e3 x bits bytes. */
@@ -394,7 +401,7 @@ static llmperf_op product(llmperf_dtype dtype, double m, double bits)
 
 static double time_of(llmperf_op op)
 {
-    return llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+    return time_op(&op, &hw, &calib, NULL, NULL);
 }
 
 Test(engine, a_processor_has_a_kernel_for_each_format)
@@ -472,7 +479,7 @@ Test(engine, processors_and_gpus_lend_each_other_nothing)
     engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.95;
     engine.part[0].decode_residual = 0.5;
     load_part(&paths, "epyc-9654", &hw);
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_str_eq(found.hw, "two-core-xeon");
     /* a core has 4.8 GB/s and 77.1 GFLOP/s there, 17.3 and 150 here: 1.85 and 0.96 octaves; from what
      * is typical towards 0.8, by that likeness / (1 + noise 0.0225) */
@@ -483,7 +490,7 @@ Test(engine, processors_and_gpus_lend_each_other_nothing)
     /* one processor does not tell how others differ */
     cr_expect_float_eq(found.borrowed, 0.45, 1e-12);
     load_part(&paths, "h200-sxm", &hw);
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_str_eq(found.hw, "h100-sxm");
     cr_expect_float_eq(found.decode_residual, 0.5, 1e-12);
 }
@@ -496,15 +503,15 @@ static void expect_derivatives(void)
         llmperf_engine_part shifted = part;
         double step = 1e-6 * part.param[k], d[LLMPERF_ENGINE_PARAM_COUNT];
         shifted.param[k] = part.param[k] - step;
-        llmperf_engine_calib(&engine, &shifted, &hw, NULL, &low);
+        engine_calib(&engine, &shifted, &hw, NULL, &low);
         shifted.param[k] = part.param[k] + step;
-        llmperf_engine_calib(&engine, &shifted, &hw, NULL, &high);
+        engine_calib(&engine, &shifted, &hw, NULL, &high);
         for (int e = 0; e < calib.entry_count; e++)
             for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
                 if (isinf(calib.entry[e].param[p]))
                     continue;
                 double slope = (high.entry[e].param[p] - low.entry[e].param[p]) / (2 * step);
-                llmperf_engine_derivative(&part, &hw, &calib.entry[e], (llmperf_param)p, d);
+                engine_derivative(&part, &hw, &calib.entry[e], (llmperf_param)p, d);
                 cr_expect_float_eq(d[k], slope, 1e-6 * fmax(1, fabs(slope)),
                                    "%s of entry %d by %s: %g, not %g",
                                    llmperf_param_name((llmperf_param)p), e,
@@ -529,7 +536,7 @@ Test(engine, intervals_hold_what_the_parameters_are_not_known_to)
     part.covariance[LLMPERF_ENGINE_COMPUTE][LLMPERF_ENGINE_COMPUTE] = 0.04;
     part.covariance[LLMPERF_ENGINE_WEIGHT][LLMPERF_ENGINE_COMPUTE] = -0.01;
     part.covariance[LLMPERF_ENGINE_COMPUTE][LLMPERF_ENGINE_WEIGHT] = -0.01;
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
     const llmperf_config c = {
         .model = &model, .hw = &hw, .calib = &calib, .workload = {.confidence = 0.9}};
     const llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
@@ -554,21 +561,20 @@ Test(engine, intervals_hold_what_the_parameters_are_not_known_to)
 /* A host that is known to a half: its share of the step, 2 layers of 0.1 ms, is all that is uncertain. */
 Test(engine, intervals_of_a_step_hold_its_host)
 {
-    static llmperf_prediction p;
+    static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     llmperf_config c;
     part.decode_residual = part.prefill_residual = 0;
     part.covariance[LLMPERF_ENGINE_LAYER][LLMPERF_ENGINE_LAYER] = 0.25;
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
     const llmperf_workload w = {.batch = 4, .prompt = 512};
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
-              error.text);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK, "%s", error.text);
     double share = 2 * 1e-4 / p.tpot_s.value;
     cr_expect_float_eq(p.tpot_s.high / p.tpot_s.value, exp(Z90 * 0.5 * share), 1e-9);
     cr_expect_gt(share, 0.1);
     /* nothing is uncertain: no interval */
     part.covariance[LLMPERF_ENGINE_LAYER][LLMPERF_ENGINE_LAYER] = 0;
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
     cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK);
     cr_expect_eq(p.tpot_s.high, p.tpot_s.value);
 }
@@ -576,13 +582,13 @@ Test(engine, intervals_of_a_step_hold_its_host)
 /* Four prompts, a step each, whose 1 ms of the host is known to a half: all four err together. */
 Test(engine, equal_steps_of_a_prefill_err_together)
 {
-    static llmperf_prediction p;
+    static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     llmperf_config c;
     part.decode_residual = part.prefill_residual = 0;
     part.covariance[LLMPERF_ENGINE_STEP][LLMPERF_ENGINE_STEP] = 0.25;
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
     const llmperf_workload w = {.batch = 4, .prompt = 128, .chunk = 128};
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
     cr_assert(llmperf_predict(&c, &p, &error) == LLMPERF_OK);
     double share = 4 * 1e-3 / p.ttft_batch_s.value;
     cr_expect_eq(p.prefill_steps, 4);
@@ -603,9 +609,8 @@ Test(engine, intervals_of_a_served_request_hold_wait_and_mixing)
     llmperf_config c;
     part.decode_residual = part.prefill_residual = 0;
     cr_assert(llmperf_run_workload(&run, &w, &w, &error) == LLMPERF_OK);
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
-              error.text);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_run_predict(&c, &run, &sure, &error) == LLMPERF_OK, "%s", error.text);
     cr_expect_float_eq(sure.high, sure.value, 1e-12 * sure.value);
     /* d(TTFT) / d(log request_s) = request_s; by mixed_frac, numerically */
@@ -614,12 +619,12 @@ Test(engine, intervals_of_a_served_request_hold_wait_and_mixing)
         llmperf_engine_part shifted = part;
         llmperf_estimate moved;
         shifted.param[PARAMS[i]] *= 1 + 1e-6;
-        llmperf_engine_calib(&engine, &shifted, &hw, NULL, &calib);
+        engine_calib(&engine, &shifted, &hw, NULL, &calib);
         cr_assert(llmperf_run_predict(&c, &run, &moved, &error) == LLMPERF_OK);
         double slope = (moved.value - sure.value) / 1e-6;
         memset(part.covariance, 0, sizeof part.covariance);
         part.covariance[PARAMS[i]][PARAMS[i]] = 1e-4;
-        llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
+        engine_calib(&engine, &part, &hw, NULL, &calib);
         cr_assert(llmperf_run_predict(&c, &run, &unsure, &error) == LLMPERF_OK);
         cr_expect_gt(slope, 0);
         /* 1 % of a parameter: exp(x) - 1 is x to a percent */
@@ -640,9 +645,9 @@ Test(engine, mixing_is_in_the_value_and_not_in_the_floor)
     llmperf_config c, ideal;
     llmperf_total prompt, least;
     part.decode_residual = part.prefill_residual = 3; /* a factor of 20 is below any floor */
-    llmperf_engine_calib(&engine, &part, &hw, NULL, &calib);
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
-    cr_assert(llmperf_config_init(&ideal, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
+    engine_calib(&engine, &part, &hw, NULL, &calib);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK);
+    cr_assert(config_init(&ideal, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
     cr_assert(llmperf_run_predict(&c, &run, &got, &error) == LLMPERF_OK, "%s", error.text);
     llmperf_prefill_total(&c, 1, room(), &prompt);
     llmperf_prefill_total(&ideal, 1, room(), &least);
@@ -699,8 +704,7 @@ Test(engine, what_is_written_reads_back_to_the_last_bit)
     engine.part[1].covariance[0][4] = engine.part[1].covariance[4][0] = 0; /* errors alone */
     engine.part_count = 2;
     char *text = written(&engine);
-    llmperf_status status =
-        llmperf_engine_load_text("again.yaml", text, strlen(text), &again, &error);
+    llmperf_status status = engine_load_text("again.yaml", text, strlen(text), &again, &error);
     cr_assert(status == LLMPERF_OK, "%s\n%s", error.text, text);
     char *second = written(&again);
     cr_expect_str_eq(text, second);
@@ -717,7 +721,7 @@ Test(engine, what_is_written_reads_back_to_the_last_bit)
 
 Test(engine, errors_alone_are_a_covariance_without_correlations)
 {
-    cr_assert(llmperf_engine_load_text("a.yaml", TWO_ERRORS, strlen(TWO_ERRORS), &again, &error) ==
+    cr_assert(engine_load_text("a.yaml", TWO_ERRORS, strlen(TWO_ERRORS), &again, &error) ==
                   LLMPERF_OK,
               "%s", error.text);
     cr_expect_float_eq(again.part[0].covariance[LLMPERF_ENGINE_WEIGHT][LLMPERF_ENGINE_WEIGHT], 0.01,
@@ -781,8 +785,8 @@ Test(engine, every_fault_of_a_file_is_told_with_its_place)
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         error = (llmperf_error){0};
-        llmperf_status status = llmperf_engine_load_text("bad.yaml", ROWS[i].text,
-                                                         strlen(ROWS[i].text), &again, &error);
+        llmperf_status status =
+            engine_load_text("bad.yaml", ROWS[i].text, strlen(ROWS[i].text), &again, &error);
         cr_expect_eq(status, LLMPERF_E_SPEC, "row %zu", i);
         cr_expect(strstr(error.text, ROWS[i].fault), "row %zu: %s", i, error.text);
     }
@@ -791,9 +795,9 @@ Test(engine, every_fault_of_a_file_is_told_with_its_place)
 Test(engine, what_a_file_leaves_out_is_typical)
 {
     static const char TEXT[] = "schema: 1\nname: a\nparts:\n  - hardware: x\n    parameters: {}\n";
-    cr_assert(llmperf_engine_load_text("a.yaml", TEXT, strlen(TEXT), &again, &error) == LLMPERF_OK);
+    cr_assert(engine_load_text("a.yaml", TEXT, strlen(TEXT), &again, &error) == LLMPERF_OK);
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++)
-        cr_expect_eq(again.part[0].param[k], llmperf_engine_param_typical((llmperf_engine_param)k));
+        cr_expect_eq(again.part[0].param[k], engine_param_typical((llmperf_engine_param)k));
 }
 
 /* ---- borrowing -------------------------------------------------------------------------------------------- */
@@ -806,7 +810,7 @@ Test(engine, a_part_of_its_own_is_taken_as_it_is)
     snprintf(part.hw, sizeof part.hw, "H100-SXM-80"); /* an alias */
     engine.part[0] = part;
     engine.part_count = 1;
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_eq(found.borrowed, 0);
     cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.5);
 }
@@ -826,13 +830,13 @@ Test(engine, a_load_takes_the_entry_of_its_kind)
         engine.part[i].param[LLMPERF_ENGINE_KV] = 0.5 + 0.1 * i;
     }
     for (int i = 0; i < 2; i++) {
-        llmperf_engine_choose(&paths, &engine, &hw, i == 1, &found);
+        engine_choose(&paths, &engine, &hw, i == 1, &found);
         cr_expect_eq(found.serving, i == 1);
         cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.5 + 0.1 * i);
     }
     engine.part[0] = engine.part[1];
     engine.part_count = 1;
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_eq(found.param[LLMPERF_ENGINE_KV], 0.6);
 }
 
@@ -861,7 +865,7 @@ Test(engine, others_lend_the_best_linear_estimate)
     llmperf_spec_paths paths = source_paths();
     llmperf_engine_part found;
     two_lenders(&paths, "mi300x");
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_eq(found.borrowed, 0.25);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.88936, 2e-5);
     cr_expect_str_eq(found.hw, "h100-sxm");
@@ -869,7 +873,7 @@ Test(engine, others_lend_the_best_linear_estimate)
     cr_expect_float_eq(found.decode_residual, 0.1, 1e-12);
     /* known to 20 %: noise (0.5 x 0.2 / 0.2)^2 = 0.25 in the place of the first 0.0225 */
     engine.part[0].error[LLMPERF_ENGINE_WEIGHT] = 0.2;
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.85855, 2e-5);
 }
 
@@ -879,13 +883,13 @@ Test(engine, few_rows_lend_little)
     llmperf_engine_part found;
     two_lenders(&paths, "h100-sxm");
     engine.part_count = 1; /* 0.75 exp(0.96350 x 0.18232 / 1.0225) */
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.89059, 2e-5);
     engine.part[0].quality.rows = 10;
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.89059, 2e-5);
     engine.part[0].quality.rows = 2; /* 1.0225 + 0.3 (10 / 2 - 1) = 2.2225 */
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.81169, 2e-5);
 }
 
@@ -897,13 +901,13 @@ Test(engine, another_load_lends_little_where_there_is_the_same)
     engine.part[1].serving = true;
     engine.part[1].decode_residual = 0.5;
     /* 1.0225 x + z = 0.18232, x + 1.9225 z = -0.22314: x = 0.59398, z = -0.42503 */
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.88259, 2e-5);
     cr_expect_float_eq(found.decode_residual, 0.1, 1e-12);
     engine.part[0] = engine.part[1]; /* served runs alone: they lend to a static batch in full */
     engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.9;
     engine.part_count = 1;
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT], 0.89059, 2e-5);
     cr_expect_float_eq(found.decode_residual, 0.5, 1e-12);
 }
@@ -914,7 +918,7 @@ static void within_span(const llmperf_engine_part *found, const char *name)
 {
     for (int k = 0; k < LLMPERF_ENGINE_PARAM_COUNT; k++) {
         llmperf_engine_param param = (llmperf_engine_param)k;
-        double low = llmperf_engine_typical_on(&hw, param), high = low;
+        double low = engine_typical_on(&hw, param), high = low;
         for (int i = 0; i < engine.part_count; i++) {
             low = fmin(low, engine.part[i].param[k]);
             high = fmax(high, engine.part[i].param[k]);
@@ -934,8 +938,8 @@ static bool ask_every_profile(const char *name, const char *path, void *context)
     for (size_t i = 0; i < sizeof PROFILES / sizeof *PROFILES; i++) {
         llmperf_engine_part found;
         cr_assert(llmperf_find_engine(paths, PROFILES[i], file, &error) == LLMPERF_OK);
-        cr_assert(llmperf_engine_load(file, &engine, &error) == LLMPERF_OK, "%s", error.text);
-        llmperf_engine_choose(paths, &engine, &hw, i == 0, &found);
+        cr_assert(engine_load(file, &engine, &error) == LLMPERF_OK, "%s", error.text);
+        engine_choose(paths, &engine, &hw, i == 0, &found);
         within_span(&found, name);
     }
     return true;
@@ -978,13 +982,12 @@ Test(engine, what_all_lenders_agree_on_is_not_exceeded)
     for (int i = 0; i < 4; i++) {
         lender_hw[i] = &around[i];
         lender[i] = &part;
-        cr_expect_float_eq(llmperf_engine_likeness(&around[i], &asked), 0.88196, 1e-5);
-        cr_expect_float_eq(llmperf_engine_likeness(&around[i], &around[(i + 1) % 4]), 0.81036,
-                           1e-5);
+        cr_expect_float_eq(engine_likeness(&around[i], &asked), 0.88196, 1e-5);
+        cr_expect_float_eq(engine_likeness(&around[i], &around[(i + 1) % 4]), 0.81036, 1e-5);
     }
     for (int i = 0; i < 2; i++) {
         part.param[LLMPERF_ENGINE_WEIGHT] = MEASURED[i];
-        llmperf_engine_mean(lender, lender_hw, 4, &asked, false, got, &nearest);
+        engine_mean(lender, lender_hw, 4, &asked, false, got, &nearest);
         cr_expect_float_eq(got[LLMPERF_ENGINE_WEIGHT], MEASURED[i], 1e-12);
     }
 }
@@ -1002,12 +1005,12 @@ Test(engine, generations_are_apart_by_half_their_capabilities)
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         const llmperf_hw a = gpu_of("a", ROWS[i].a, 1, 1), b = gpu_of("b", ROWS[i].b, 1, 1);
         double like = 0.7 + 0.3 * exp(-ROWS[i].apart / 2 / 2);
-        cr_expect_float_eq(llmperf_engine_likeness(&a, &b), like, 1e-12, "%s and %s: %g", ROWS[i].a,
-                           ROWS[i].b, llmperf_engine_likeness(&a, &b));
+        cr_expect_float_eq(engine_likeness(&a, &b), like, 1e-12, "%s and %s: %g", ROWS[i].a,
+                           ROWS[i].b, engine_likeness(&a, &b));
     }
     /* one unit's bandwidth and peak each count half: an octave of one and two of the other, 1.5 */
     const llmperf_hw a = gpu_of("a", "hopper", 1, 1), b = gpu_of("b", "hopper", 2, 4);
-    cr_expect_float_eq(llmperf_engine_likeness(&a, &b), 0.7 + 0.3 * exp(-1.5 / 2), 1e-12);
+    cr_expect_float_eq(engine_likeness(&a, &b), 0.7 + 0.3 * exp(-1.5 / 2), 1e-12);
 }
 
 Test(engine, a_part_that_is_held_up_by_something_unknown_lends_nothing)
@@ -1019,9 +1022,9 @@ Test(engine, a_part_that_is_held_up_by_something_unknown_lends_nothing)
     engine.part[0] = part;
     snprintf(engine.part[0].hw, sizeof part.hw, "h20");
     engine.part[0].param[LLMPERF_ENGINE_WEIGHT] = 0.4;
-    llmperf_engine_choose(&paths, &engine, &hw, false, &found);
+    engine_choose(&paths, &engine, &hw, false, &found);
     cr_expect_float_eq(found.param[LLMPERF_ENGINE_WEIGHT],
-                       llmperf_engine_param_typical(LLMPERF_ENGINE_WEIGHT), 1e-12);
+                       engine_param_typical(LLMPERF_ENGINE_WEIGHT), 1e-12);
     cr_expect_gt(found.borrowed, 0);
 }
 
@@ -1033,16 +1036,15 @@ Test(engine, likeness_is_that_of_units_and_generations)
     load_part(&paths, "h200-sxm", &h200);
     load_part(&paths, "a100-sxm-80gb", &a100);
     load_part(&paths, "mi300x", &mi300x);
-    double twin = llmperf_engine_likeness(&h100, &h200),
-           kin = llmperf_engine_likeness(&h100, &a100);
-    cr_expect_float_eq(llmperf_engine_likeness(&h100, &h100), 1, 1e-12);
+    double twin = engine_likeness(&h100, &h200), kin = engine_likeness(&h100, &a100);
+    cr_expect_float_eq(engine_likeness(&h100, &h100), 1, 1e-12);
     cr_expect_float_eq(twin, 0.9635, 1e-4, "0.7 + 0.3 exp(-0.2594 / 2)");
     cr_expect_gt(twin, kin);
-    cr_expect_gt(kin, llmperf_engine_likeness(&h100, &mi300x));
-    cr_expect_float_eq(llmperf_engine_likeness(&h100, &mi300x), 0.1, 1e-12);
+    cr_expect_gt(kin, engine_likeness(&h100, &mi300x));
+    cr_expect_float_eq(engine_likeness(&h100, &mi300x), 0.1, 1e-12);
     static llmperf_hw mi355x; /* gfx950 after gfx942: half of 0.1, and what their units differ by */
     load_part(&paths, "mi355x", &mi355x);
-    cr_expect_gt(llmperf_engine_likeness(&mi300x, &mi355x), 0.85);
+    cr_expect_gt(engine_likeness(&mi300x, &mi355x), 0.85);
 }
 
 Test(engine, shipped_profiles_read_and_are_found_by_alias)
@@ -1054,7 +1056,7 @@ Test(engine, shipped_profiles_read_and_are_found_by_alias)
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         cr_assert(llmperf_find_engine(&paths, NAMES[i], path, &error) == LLMPERF_OK, "%s",
                   error.text);
-        cr_assert(llmperf_engine_load(path, &again, &error) == LLMPERF_OK, "%s", error.text);
+        cr_assert(engine_load(path, &again, &error) == LLMPERF_OK, "%s", error.text);
         cr_expect_gt(again.part_count, 0);
         cr_expect(again.source[0] && again.licence[0] && again.digest[0], "%s", path);
     }

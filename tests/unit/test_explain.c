@@ -13,12 +13,15 @@
 #include "doc.h"
 #include "emit.h"
 #include "random_case.h"
+#include "config_object.h"
+#include "read.h"
+#include "time_op.h"
 
 /* Everything large. */
 static llmperf_model model;
 static llmperf_hw hw;
 static llmperf_config c;
-static llmperf_prediction prediction;
+static llmperf_prediction prediction = LLMPERF_PREDICTION_INIT;
 static llmperf_explanation *explanation;
 static llmperf_workload asked;
 static char what[6000]; /* the case, for messages */
@@ -214,7 +217,7 @@ static void expect_operators(void)
     int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops);
     double total[LLMPERF_OP_COUNT] = {0};
     for (int i = 0; i < count; i++)
-        total[ops[i].id] += ops[i].repeat * llmperf_time_op(&ops[i], c.hw, c.calib, NULL, NULL);
+        total[ops[i].id] += ops[i].repeat * time_op(&ops[i], c.hw, c.calib, NULL, NULL);
     for (int i = 0; i < LLMPERF_OP_COUNT; i++) {
         const char *name = llmperf_op_name((llmperf_op_id)i);
         double sum = 0;
@@ -256,7 +259,7 @@ Test(explain, agrees_with_every_number_of_random_predictions)
         if (calibrated)
             random_calib(&r, 1, rng_chance(&r, 0.5), &calib);
         llmperf_status status =
-            llmperf_config_init(&c, &model, &hw, calibrated ? &calib : NULL, &asked, &error);
+            config_init(&c, &model, &hw, calibrated ? &calib : NULL, &asked, &error);
         if (status == LLMPERF_E_UNSUPPORTED) /* no peak for these formats */
             continue;
         cr_assert_eq(status, LLMPERF_OK, "seed %" PRIu64 ": %s", seed, error.text);
@@ -290,7 +293,7 @@ Test(explain, agrees_with_every_number_of_real_models)
         if (!dot || strcmp(dot, ".json") != 0 || rng_chance(&r, 1 - CASES(100) / 100.0))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (llmperf_model_load(path, &model, &error) != LLMPERF_OK)
+        if (model_load(path, &model, &error) != LLMPERF_OK)
             continue;
         hw = h100();
         hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 66.9e12;
@@ -303,8 +306,8 @@ Test(explain, agrees_with_every_number_of_real_models)
         set_targets(&r);
         if (!tp_is_legal(&model, asked.tp ? asked.tp : 1))
             asked.tp = 0;
-        cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK,
-                     "%s: %s", path, error.text);
+        cr_assert_eq(config_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK, "%s: %s", path,
+                     error.text);
         snprintf(what, sizeof what, "%s b %lld s %lld tp %lld", entry->d_name,
                  (long long)asked.batch, (long long)asked.prompt, (long long)asked.tp);
         expect_prediction();
@@ -330,8 +333,7 @@ static void take_example(void)
     hw.provenance[LLMPERF_HW_BANDWIDTH].confidence = LLMPERF_CONFIDENCE_READ;
     snprintf(hw.provenance[LLMPERF_HW_BANDWIDTH].source, LLMPERF_TEXT_MAX, "a datasheet");
     asked = (llmperf_workload){.batch = 64, .prompt = 2048, .generate = 512};
-    cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK, "%s",
-                 error.text);
+    cr_assert_eq(config_init(&c, &model, &hw, NULL, &asked, &error), LLMPERF_OK, "%s", error.text);
     cr_assert_eq(llmperf_predict(&c, &prediction, &error), LLMPERF_OK);
     snprintf(what, sizeof what, "the example");
 }
@@ -405,7 +407,7 @@ Test(explain, marks_what_was_assumed)
     hw.memory_usable_bytes = 0;
     hw.link.latency_assumed = true;
     asked.tp = 2;
-    cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &asked, NULL), LLMPERF_OK);
+    cr_assert_eq(config_init(&c, &model, &hw, NULL, &asked, NULL), LLMPERF_OK);
     cr_assert_eq(llmperf_predict(&c, &prediction, NULL), LLMPERF_OK);
     expect_value("capacity", 80e9);
     cr_expect(input("memory")->assumed);
@@ -480,7 +482,7 @@ Test(explain, counts_without_hardware)
 {
     llmperf_error error = {0};
     take_example();
-    cr_assert_eq(llmperf_config_init(&c, &model, NULL, NULL, &asked, NULL), LLMPERF_OK);
+    cr_assert_eq(config_init(&c, &model, NULL, NULL, &asked, NULL), LLMPERF_OK);
     expect_value("model.kv_bytes_per_token", 131072); /* 2 * 32 * 8 * 128 * 2 */
     expect_value("attn.qkv", 2.0 * 64 * 6144 * 4096); /* flop */
     cr_expect_eq(explanation->result.unit, LLMPERF_UNIT_FLOP);

@@ -8,6 +8,10 @@
 #include "llmperf/measure.h"
 #include "llmperf/samples.h"
 #include "llmperf/validate.h"
+#include "config_object.h"
+#include "fits.h"
+#include "read.h"
+#include "config.h"
 
 static void *open_fake(const char *options)
 {
@@ -276,21 +280,21 @@ Test(fake, validate_allows_for_memory_that_moved)
     char path[LLMPERF_PATH_MAX];
     const char *source = getenv("LLMPERF_SOURCE");
     snprintf(path, sizeof path, "%s/specs/models/llama-3.2-1b.yaml", source ? source : ".");
-    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
     snprintf(path, sizeof path, "%s/specs/hardware/fake.yaml", source ? source : ".");
     cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
     void *handle = open_fake(NO_NOISE);
     unsigned flags = 0;
     double rate = watch.bytes / time_once(handle, &watch, &flags);
     for (int twice = 0; twice < 2; twice++) {
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         llmperf_comparison rows = {0};
         llmperf_config c;
         double best_s = 0;
         const llmperf_measure_options options = {
             .simulated = true, .watch = &watch, .watch_best_s = &best_s, .retries = -1};
         calib.stream_bytes_per_s = (1 + twice) * rate;
-        cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
+        cr_assert(config_init(&c, &model, &hw, &calib, &workload, &error) == LLMPERF_OK);
         cr_assert(llmperf_validate_step(&c, false, llmperf_backend_fake(), handle, &options, NULL,
                                         NULL, &rows, &error) == LLMPERF_OK,
                   "%s", error.text);

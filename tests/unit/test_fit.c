@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The fit finds the parameters that made the samples, says what it cannot know, and its intervals
- * hold what they promise. Samples are made by llmperf_time_op() and seeded noise.
+ * hold what they promise. Samples are made by time_op() and seeded noise.
  */
 #include <criterion/criterion.h>
 
@@ -11,6 +11,10 @@
 
 #include "llmperf/fit.h"
 #include "random_case.h"
+#include "calib_object.h"
+#include "fits.h"
+#include "time_op.h"
+#include "fit_internal.h"
 
 static llmperf_error error;
 static llmperf_calib calib;
@@ -57,11 +61,11 @@ static maker make(llmperf_calib_entry truth, double noise, double outliers)
 static double true_time(const maker *m, const llmperf_op *op)
 {
     static llmperf_calib truth;
-    llmperf_calib_init(&truth);
+    calib_init(&truth);
     truth.entry_count = 1;
     truth.entry[0] = m->truth;
     memset(truth.index[op->kind], 0, sizeof truth.index[0]);
-    return llmperf_time_op(op, &m->hw, &truth, NULL, NULL);
+    return time_op(op, &m->hw, &truth, NULL, NULL);
 }
 
 static void put(maker *m, llmperf_op op, llmperf_sample_kind kind)
@@ -107,7 +111,7 @@ static llmperf_calib_entry only(llmperf_fits *fits)
 
 static llmperf_calib_entry truth_of(llmperf_op_kind kind)
 {
-    return llmperf_calib_ideal(kind);
+    return calib_ideal(kind);
 }
 
 /* Recovered within `share` of the truth. */
@@ -119,6 +123,16 @@ static void expect_param(const llmperf_calib_entry *e, const llmperf_calib_entry
 }
 
 /* ---- known parameters come back: 3 % noise, 10 % outliers ---- */
+
+static llmperf_status put_fits(const llmperf_fits *fits, llmperf_calib *ret_calib)
+{
+    llmperf_calib *made = NULL;
+    llmperf_status status = llmperf_fits_to_calib(fits, &made, &error);
+    if (status == LLMPERF_OK)
+        *ret_calib = *made;
+    llmperf_calib_free(made);
+    return status;
+}
 
 Test(fit, a_gemm_comes_back)
 {
@@ -306,8 +320,7 @@ Test(fit, any_number_of_threads_gives_the_same_fits)
                   one.count);
         for (int i = 0; i < one.count; i++) {
             const llmperf_calib_entry *a = &one.fit[i].entry, *b = &many.fit[i].entry;
-            cr_expect(llmperf_calib_same_key(&a->key, &b->key) &&
-                          strcmp(a->remarks, b->remarks) == 0,
+            cr_expect(calib_same_key(&a->key, &b->key) && strcmp(a->remarks, b->remarks) == 0,
                       "%d threads, fit %d: '%s', not '%s'", jobs, i, b->remarks, a->remarks);
             cr_expect(memcmp(a->param, b->param, sizeof a->param) == 0 &&
                           memcmp(a->covariance, b->covariance, sizeof a->covariance) == 0 &&
@@ -522,11 +535,10 @@ Test(fit, group_sizes_on_a_host_bus_share_a_fit)
     }
     cr_expect(seen[0] && seen[2] && seen[4]);
     /* three devices, not measured: link time x 2.5, latency 5 + 2 x 3 us; 4/3 of 3e7 bytes */
-    llmperf_calib_init(&calib);
-    cr_assert(llmperf_fits_to_calib(&fits, &calib, NULL) == LLMPERF_OK);
+    cr_assert(put_fits(&fits, &calib) == LLMPERF_OK);
     llmperf_op op = llmperf_sample_collective(LLMPERF_COLLECTIVE_ALL_REDUCE, 3, 3e7);
     double want = 11e-6 + 4e7 / (0.6 * 3e10) * 2.5;
-    cr_expect(is_near(llmperf_time_op(&op, &m.hw, &calib, NULL, NULL), want, 0.03));
+    cr_expect(is_near(time_op(&op, &m.hw, &calib, NULL, NULL), want, 0.03));
     llmperf_fits_free(&fits);
     llmperf_samples_free(&m.samples);
 }
@@ -694,7 +706,7 @@ Test(fit, a_norm_that_few_samples_leave_open_is_the_one_that_fits)
 
 static llmperf_calib_entry random_refined(rng *r, llmperf_op_kind kind)
 {
-    llmperf_calib_entry e = llmperf_calib_ideal(kind);
+    llmperf_calib_entry e = calib_ideal(kind);
     e.param[LLMPERF_PARAM_COMPUTE] = rng_real(r, 0.3, 1);
     e.param[LLMPERF_PARAM_MEMORY] = rng_real(r, 0.3, 1);
     e.param[LLMPERF_PARAM_LAUNCH] = rng_log(r, 1e-7, 1e-5);
@@ -741,19 +753,19 @@ Test(fit, gradient_of_the_refinements_equals_finite_differences)
         llmperf_op op = random_op(&r, kind);
         llmperf_calib_entry e = random_refined(&r, kind);
         llmperf_gradient g;
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         calib.entry_count = 1;
         calib.entry[0] = e;
         memset(calib.index[kind], 0, sizeof calib.index[0]);
-        llmperf_time_op(&op, &hw, &calib, NULL, &g);
+        time_op(&op, &hw, &calib, NULL, &g);
         for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
             double x = e.param[p], step = x * 1e-5;
             if (p == LLMPERF_PARAM_LINK || p == LLMPERF_PARAM_HOP || x == 0)
                 continue;
             calib.entry[0].param[p] = x + step;
-            double up = log(llmperf_time_op(&op, &hw, &calib, NULL, NULL));
+            double up = log(time_op(&op, &hw, &calib, NULL, NULL));
             calib.entry[0].param[p] = x - step;
-            double down = log(llmperf_time_op(&op, &hw, &calib, NULL, NULL));
+            double down = log(time_op(&op, &hw, &calib, NULL, NULL));
             calib.entry[0].param[p] = x;
             double want = (up - down) / (2 * step) * x, got = g.dlog[0][p] * x;
             cr_assert(fabs(want - got) < 1e-6 + 1e-5 * fabs(want), "seed %d, %s: %g, not %g", seed,
@@ -770,12 +782,12 @@ Test(fit, refined_times_keep_the_floor_and_the_order)
         llmperf_op_kind kind = seed % 2 ? LLMPERF_KIND_GEMM : LLMPERF_KIND_ATTENTION;
         llmperf_calib_entry e = random_refined(&r, kind);
         llmperf_op op = random_op(&r, kind), more = op;
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         calib.entry_count = 1;
         calib.entry[0] = e;
         memset(calib.index[kind], 0, sizeof calib.index[0]);
-        double time = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
-        double floor_s = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+        double time = time_op(&op, &hw, &calib, NULL, NULL);
+        double floor_s = time_op(&op, &hw, NULL, NULL, NULL);
         cr_assert(time >= floor_s, "seed %d: %g below %g", seed, time, floor_s);
         if (kind == LLMPERF_KIND_GEMM) { /* a row more, many rows more */
             double rows = rng_chance(&r, 0.5) ? 1 : (double)rng_log_int(&r, 1, 1000);
@@ -794,36 +806,36 @@ Test(fit, refined_times_keep_the_floor_and_the_order)
                 shape.past_tokens += (double)rng_log_int(&r, 1, 1000);
             more = llmperf_sample_attention(&shape);
         }
-        cr_assert(llmperf_time_op(&more, &hw, &calib, NULL, NULL) >= time * (1 - 1e-12),
+        cr_assert(time_op(&more, &hw, &calib, NULL, NULL) >= time * (1 - 1e-12),
                   "seed %d: more work takes less time", seed);
         llmperf_hw faster = hw;
         faster.peak_flop_per_s[LLMPERF_DTYPE_BF16] *= 1.5;
-        cr_assert(llmperf_time_op(&op, &faster, &calib, NULL, NULL) <= time * (1 + 1e-12));
+        cr_assert(time_op(&op, &faster, &calib, NULL, NULL) <= time * (1 + 1e-12));
         faster.mem_bytes_per_s *= 1.5;
-        cr_assert(llmperf_time_op(&op, &faster, &calib, NULL, NULL) <= time * (1 + 1e-12));
+        cr_assert(time_op(&op, &faster, &calib, NULL, NULL) <= time * (1 + 1e-12));
     }
 }
 
 Test(fit, one_row_never_costs_more_than_two)
 {
     llmperf_hw hw = part();
-    llmperf_calib_entry gemm = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_calib_entry gemm = calib_ideal(LLMPERF_KIND_GEMM);
     gemm.key = (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16};
     gemm.param[LLMPERF_PARAM_MEMORY] = 0.5;
     llmperf_calib_entry row = gemm;
     row.key.gemv = 1;
     for (int slower = 0; slower < 2; slower++) {
         row.param[LLMPERF_PARAM_MEMORY] = slower ? 0.2 : 0.9;
-        llmperf_calib_init(&calib);
-        cr_assert(llmperf_calib_add(&calib, &gemm, &error) == LLMPERF_OK);
-        cr_assert(llmperf_calib_add(&calib, &row, &error) == LLMPERF_OK);
+        calib_init(&calib);
+        cr_assert(calib_add(&calib, &gemm, &error) == LLMPERF_OK);
+        cr_assert(calib_add(&calib, &row, &error) == LLMPERF_OK);
         llmperf_op one = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, 1, 4096, 4096);
         llmperf_op two = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, 0, 2, 4096, 4096);
         llmperf_gradient g;
-        double t = llmperf_time_op(&one, &hw, &calib, NULL, &g);
+        double t = time_op(&one, &hw, &calib, NULL, &g);
         cr_expect(is_near(t, one.bytes / 3e12 / (slower ? 0.5 : 0.9), 1e-12));
         cr_expect(g.entry[0] == (slower ? 0 : 1)); /* the gradient is that of the fit in use */
-        cr_expect(t <= llmperf_time_op(&two, &hw, &calib, NULL, NULL));
+        cr_expect(t <= time_op(&two, &hw, &calib, NULL, NULL));
     }
 }
 
@@ -849,8 +861,7 @@ Test(fit, products_with_one_row_apart)
         cr_expect(is_near(e->param[LLMPERF_PARAM_MEMORY], want, 0.03), "%g, not %g (%s)",
                   e->param[LLMPERF_PARAM_MEMORY], want, e->remarks);
     }
-    llmperf_calib_init(&calib);
-    cr_expect(llmperf_fits_to_calib(&fits, &calib, &error) == LLMPERF_OK);
+    cr_expect(put_fits(&fits, &calib) == LLMPERF_OK);
     cr_expect(calib.entry_count == 2 && calib.variants == 1);
     llmperf_fits_free(&fits);
     llmperf_samples_free(&m.samples);
@@ -1225,10 +1236,9 @@ Test(fit, what_cores_take_in_is_told_from_memory)
     llmperf_op op = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_NONE, 4, 8192, 8192);
     llmperf_op fast = llmperf_op_slowed(&op, 0.5);
     static llmperf_calib fitted;
-    llmperf_calib_init(&fitted);
-    cr_assert(llmperf_calib_add(&fitted, &e, NULL) == LLMPERF_OK);
-    cr_expect(
-        is_near(llmperf_time_op(&fast, &m.hw, &fitted, NULL, NULL), true_time(&m, &fast), 0.02));
+    calib_init(&fitted);
+    cr_assert(calib_add(&fitted, &e, NULL) == LLMPERF_OK);
+    cr_expect(is_near(time_op(&fast, &m.hw, &fitted, NULL, NULL), true_time(&m, &fast), 0.02));
     llmperf_samples_free(&m.samples);
 }
 
@@ -1253,13 +1263,13 @@ Test(fit, intervals_hold_what_another_memory_makes_of_the_time)
         cr_expect(is_near(fits.stream_bytes_per_s, 60e9, 1e-9));
         llmperf_calib_entry e = only(&fits);
         static llmperf_calib fitted;
-        llmperf_calib_init(&fitted);
-        cr_assert(llmperf_calib_add(&fitted, &e, NULL) == LLMPERF_OK);
+        calib_init(&fitted);
+        cr_assert(calib_add(&fitted, &e, NULL) == LLMPERF_OK);
         llmperf_op op = llmperf_sample_gemm(LLMPERF_DTYPE_BF16, LLMPERF_DTYPE_NONE, 2, 8192, 8192);
         llmperf_op then = llmperf_op_slowed(&op, slower[way]);
         llmperf_gradient g;
-        double usual = llmperf_time_op(&op, &m.hw, &fitted, NULL, &g);
-        double spread = llmperf_fit_spread(&e, g.dlog[0], 1.6449);
+        double usual = time_op(&op, &m.hw, &fitted, NULL, &g);
+        double spread = fit_half_width(&e, g.dlog[0], 1.6449);
         double reached = fabs(log(true_time(&m, &then) / usual));
         /* to 1 %, which 2 % of noise may put the fit off by; and not far beyond */
         cr_expect(spread >= reached - 0.01 && spread < reached + 0.25, "%d: %g, to hold %g", way,
@@ -1667,9 +1677,8 @@ Test(fit, two_libraries_do_not_mix)
     put_products(&m, LLMPERF_DTYPE_BF16, 1, 1024);
     llmperf_fits fits = run(&m, NULL);
     cr_assert(fits.count == 2);
-    llmperf_calib_init(&calib);
     error = (llmperf_error){0};
-    cr_expect(llmperf_fits_to_calib(&fits, &calib, &error) == LLMPERF_E_USAGE);
+    cr_expect(put_fits(&fits, &calib) == LLMPERF_E_USAGE);
     cr_expect(strstr(error.text, "two libraries have a fit for gemm bf16: 'lib' and 'other'"), "%s",
               error.text);
     llmperf_fits_free(&fits);

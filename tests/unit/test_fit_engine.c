@@ -12,6 +12,11 @@
 #include "llmperf/fit_engine.h"
 #include "llmperf/llmperf.h"
 #include "steps.h"
+#include "config_object.h"
+#include "engine_object.h"
+#include "read.h"
+#include "config.h"
+#include "profile.h"
 
 static llmperf_error error;
 static llmperf_spec_paths paths;
@@ -88,15 +93,14 @@ static void add_run(const char *gpu, const char *name, llmperf_metric metric, in
     snprintf(run.gpu, sizeof run.gpu, "%s", gpu);
     snprintf(run.model, sizeof run.model, "%s", name);
     cr_assert(llmperf_find_model(&paths, name, path, &error) == LLMPERF_OK, "%s", error.text);
-    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_find_hw(&paths, gpu, path, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK, "%s", error.text);
     snprintf(known.name, sizeof known.name, "known");
-    llmperf_engine_calib(&known, &truth, &hw, NULL, &calib);
+    engine_calib(&known, &truth, &hw, NULL, &calib);
     cr_assert(llmperf_run_workload(&run, &w, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_run_formats(&run, &model, &w, &error) == LLMPERF_OK, "%s", error.text);
-    cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s",
-              error.text);
+    cr_assert(config_init(&c, &model, &hw, &calib, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_run_predict(&c, &run, &estimate, &error) == LLMPERF_OK, "%s", error.text);
     bool rate = metric == LLMPERF_METRIC_DECODE_RATE || metric == LLMPERF_METRIC_OUTPUT_RATE;
     run.value = rate ? estimate.value / factor : estimate.value * factor;
@@ -129,7 +133,12 @@ static void add_grid(const char *gpu, double noise, int every_outlier)
 
 static llmperf_status fit(const llmperf_engine_fit_options *options)
 {
-    return llmperf_fit_engine(&runs, &paths, options, &engine, &error);
+    llmperf_engine *made = NULL;
+    llmperf_status status = llmperf_fit_engine(&runs, &paths, options, &made, &error);
+    if (status == LLMPERF_OK)
+        engine = *made;
+    llmperf_engine_free(made);
+    return status;
 }
 
 static void expect_near(llmperf_engine_param param, double tolerance)
@@ -304,10 +313,10 @@ static double roofline_of(const char *name, int64_t batch, int64_t length)
     llmperf_config c;
     llmperf_total prefill;
     cr_assert(llmperf_find_model(&paths, name, path, &error) == LLMPERF_OK);
-    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK);
+    cr_assert(model_load(path, &model, &error) == LLMPERF_OK);
     cr_assert(llmperf_find_hw(&paths, "h100-sxm", path, &error) == LLMPERF_OK);
     cr_assert(llmperf_hw_load(path, &hw, &error) == LLMPERF_OK);
-    cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK);
     llmperf_prefill_total(&c, batch, room(), &prefill);
     return prefill.time_s + (double)(length - 1) * llmperf_tpot(&c, batch, room());
 }

@@ -8,6 +8,8 @@
 #include "formats.h"
 #include "llmperf/plot.h"
 #include "llmperf/report.h"
+#include "model_object.h"
+#include "engine_object.h"
 
 static char *text;
 static size_t size;

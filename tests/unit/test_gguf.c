@@ -15,6 +15,7 @@
 #include "gguf.h"
 #include "llmperf/llmperf.h"
 #include "read.h"
+#include "model_object.h"
 
 /* ---- a writer of headers --------------------------------------------------------------------- */
 
@@ -762,7 +763,7 @@ Test(gguf, counts_as_the_config_of_the_same_model)
         header h = pair_header(p, F16);
         memset(&error, 0, sizeof error);
         llmperf_status status =
-            llmperf_model_load_text("x/config.json", p->config, strlen(p->config), &config, &error);
+            model_load_text("x/config.json", p->config, strlen(p->config), &config, &error);
         cr_assert(status == LLMPERF_OK, "%s: %s", p->arch, error.text);
         must_read(&h);
         llmperf_params own = llmperf_model_params(&model), want = llmperf_model_params(&config);
@@ -984,7 +985,7 @@ Test(gguf_files, only_the_header_is_read)
     save(&h, path);
     cr_assert(truncate(path, 100000000000) == 0);
     memset(&error, 0, sizeof error);
-    cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
     cr_expect_str_eq(model.name, "large");
     drop(&h);
 }
@@ -1034,7 +1035,7 @@ Test(gguf_files, the_parts_of_a_split_model_are_found)
     snprintf(second, sizeof second, "%s/m-00002-of-00002.gguf", folder);
     save(&a, first);
     memset(&error, 0, sizeof error);
-    cr_expect(llmperf_model_load(first, &model, &error) == LLMPERF_E_IO);
+    cr_expect(model_load(first, &model, &error) == LLMPERF_E_IO);
     cr_expect(strstr(error.text, "m-00002-of-00002.gguf: byte 0: part 2 of the 2"), "%s",
               error.text);
 
@@ -1042,7 +1043,7 @@ Test(gguf_files, the_parts_of_a_split_model_are_found)
     const char *const either[] = {first, second};
     for (int i = 0; i < 2; i++) {
         memset(&error, 0, sizeof error);
-        cr_assert(llmperf_model_load(either[i], &model, &error) == LLMPERF_OK, "%s", error.text);
+        cr_assert(model_load(either[i], &model, &error) == LLMPERF_OK, "%s", error.text);
         cr_expect(llmperf_model_layers(&model) == 4);
         cr_expect(model.warnings.count == 0, "%s", model.warnings.text[0]);
     }
@@ -1051,7 +1052,7 @@ Test(gguf_files, the_parts_of_a_split_model_are_found)
     blocks(&b, &SMALL, 0, 1, "attn_norm:h", F16);
     save(&b, second);
     memset(&error, 0, sizeof error);
-    cr_expect(llmperf_model_load(first, &model, &error) == LLMPERF_E_SPEC);
+    cr_expect(model_load(first, &model, &error) == LLMPERF_E_SPEC);
     cr_expect(strstr(error.text, "split.tensors.count is 39, but the parts hold 40"), "%s",
               error.text);
 
@@ -1059,7 +1060,7 @@ Test(gguf_files, the_parts_of_a_split_model_are_found)
     snprintf(second, sizeof second, "%s/other.gguf", folder);
     save(&a, second);
     memset(&error, 0, sizeof error);
-    cr_expect(llmperf_model_load(second, &model, &error) == LLMPERF_E_SPEC);
+    cr_expect(model_load(second, &model, &error) == LLMPERF_E_SPEC);
     cr_expect(strstr(error.text, "'-00001-of-00002.gguf' is allowed"), "%s", error.text);
     drop(&a);
     drop(&b);
@@ -1070,9 +1071,9 @@ Test(gguf_files, what_is_no_file_is_refused)
     char path[256];
     memset(&error, 0, sizeof error);
     snprintf(path, sizeof path, "%s/missing.gguf", folder);
-    cr_expect(llmperf_model_load(path, &model, &error) == LLMPERF_E_IO);
+    cr_expect(model_load(path, &model, &error) == LLMPERF_E_IO);
     cr_assert(mkfifo(path, 0600) == 0);
-    cr_expect(llmperf_model_load(path, &model, &error) == LLMPERF_E_IO);
+    cr_expect(model_load(path, &model, &error) == LLMPERF_E_IO);
     cr_expect(strstr(error.text, "no regular file"), "%s", error.text);
 }
 

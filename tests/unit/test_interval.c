@@ -11,6 +11,10 @@
 #include "llmperf/runs.h"
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "fits.h"
+#include "config.h"
+#include "time_op.h"
 
 static const double Z90 = 1.6448536269514722; /* P(|N(0,1)| < Z90) = 0.9 */
 /* 95th percentiles of measured / roofline: docs/model.md, "Bounds" */
@@ -24,8 +28,8 @@ static llmperf_calib_entry *add_entry(llmperf_op_kind kind, llmperf_regime regim
                                       llmperf_dtype dtype)
 {
     llmperf_error error = {0};
-    llmperf_calib_entry entry = llmperf_calib_ideal(kind);
-    cr_assert(llmperf_calib_set(&calib, kind, regime, dtype, &entry, &error) == LLMPERF_OK, "%s",
+    llmperf_calib_entry entry = calib_ideal(kind);
+    cr_assert(calib_set(&calib, kind, regime, dtype, &entry, &error) == LLMPERF_OK, "%s",
               error.text);
     return &calib.entry[calib.index[kind][regime][dtype]];
 }
@@ -55,7 +59,7 @@ static void expect_near(double got, double want)
 static void set_up(void)
 {
     hw = toy_hw();
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
 }
 
 TestSuite(interval, .init = set_up);
@@ -263,12 +267,12 @@ Test(interval, the_spread_is_the_published_one)
 /* TTFT widens as prompts do, TPOT as decode steps do, a request each for its part. */
 Test(interval, each_phase_has_its_own_spread)
 {
-    static llmperf_prediction p;
+    static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     llmperf_model model = llama_like("llama-3.1-8b", 32, 4096, 32, 8, 128, 14336, 128256);
     llmperf_config c;
     const llmperf_workload w = {.batch = 2, .prompt = 512, .generate = 11};
     hw = h100();
-    cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
     cr_assert(llmperf_predict(&c, &p, NULL) == LLMPERF_OK);
     expect_near(p.tpot_s.high, DECODE_SPREAD * p.tpot_s.value);
     expect_near(p.ttft_s.high, PREFILL_SPREAD * p.ttft_s.value);
@@ -297,7 +301,7 @@ Test(interval, runs_are_made_of_both_phases)
     llmperf_total prefill;
     const llmperf_workload w = {.batch = 4, .prompt = 512, .generate = 11};
     hw = h100();
-    cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
     llmperf_prefill_total(&c, 4, room(), &prefill);
     const double p = prefill.time_s, d = llmperf_tpot(&c, 4, room());
     const double slow = PREFILL_SPREAD * p + 10 * DECODE_SPREAD * d, whole = p + 10 * d;
@@ -329,7 +333,7 @@ static void parts_of_step(const llmperf_config *c, const llmperf_segment *segmen
     *ret_products = *ret_rest = 0;
     for (int i = 0; i < count; i++)
         *(ops[i].kind == LLMPERF_KIND_GEMM ? ret_products : ret_rest) +=
-            ops[i].repeat * llmperf_time_op(&ops[i], c->hw, NULL, NULL, NULL);
+            ops[i].repeat * time_op(&ops[i], c->hw, NULL, NULL, NULL);
 }
 
 /* A fit of products alone whose efficiencies leave `share` of the step without a fit. */
@@ -341,7 +345,7 @@ static void leave_open(llmperf_config *c, const llmperf_segment *segment, double
     /* rest = share (rest + products / e) */
     double e = products * share / (rest * (1 - share));
     cr_assert(e < 1, "%g", e);
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     llmperf_calib_entry *entry =
         add_entry(LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16);
     entry->param[LLMPERF_PARAM_COMPUTE] = entry->param[LLMPERF_PARAM_MEMORY] = e;
@@ -351,7 +355,7 @@ static void leave_open(llmperf_config *c, const llmperf_segment *segment, double
 /* Long contexts: most of the time is attention's. What has fits for less than half of it is a bound. */
 Test(interval, less_than_half_fitted_is_a_bound)
 {
-    static llmperf_prediction p;
+    static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     llmperf_model model = llama_like("small", 2, 256, 16, 16, 64, 256, 1000);
     const llmperf_workload w = {.batch = 64, .prompt = 8192, .generate = 8, .chunk = 1 << 20};
     static const struct {
@@ -364,7 +368,7 @@ Test(interval, less_than_half_fitted_is_a_bound)
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         llmperf_config c;
         llmperf_point point;
-        cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
+        cr_assert(config_init(&c, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
         llmperf_segment step = llmperf_decode_segment(&c, w.batch, c.workload.context);
         leave_open(&c, &step, ROWS[i].share);
         llmperf_point_of(&c, LLMPERF_SWEEP_DECODE, room(), &point);

@@ -7,6 +7,8 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "config.h"
 
 enum { ROUNDS = 10000 };
 
@@ -27,8 +29,7 @@ static llmperf_config config_or_die(world *x, const llmperf_model *model, const 
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status =
-        llmperf_config_init(&c, model, hw, x->calibrated ? &x->calib : NULL, w, &error);
+    llmperf_status status = config_init(&c, model, hw, x->calibrated ? &x->calib : NULL, w, &error);
     if (status != LLMPERF_OK)
         cr_assert(false, "seed %" PRIu64 ": %s", x->seed, error.text);
     return c;
@@ -191,7 +192,8 @@ static void check_steps(uint64_t first, bool calibrated)
         llmperf_total total;
         llmperf_segment s = llmperf_decode_segment(&x.c, w->batch, w->context);
         int count = step_into(&x.c, &s, 1, ops, times, &total);
-        HOLDS(&x, count > 0 && count <= llmperf_emit_capacity(&x.c, LLMPERF_SEGMENTS_MAX), "%d operators", count);
+        HOLDS(&x, count > 0 && count <= llmperf_emit_capacity(&x.c, LLMPERF_SEGMENTS_MAX),
+              "%d operators", count);
         check_sums(&x, "decode", ops, times, count, &total);
 
         /* matrices of the step = all weight bytes but gathered rows and norms */
@@ -501,7 +503,8 @@ Test(invariants, dense_layers_of_a_prefill_are_symmetric_in_batch_and_prompt)
         llmperf_segment wide = {.sequences = b, .query = s, .past = 0, .logits = 1};
         llmperf_segment tall = {.sequences = s, .query = b, .past = 0, .logits = 1};
         int count = llmperf_emit(&x.c, &wide, 1, LLMPERF_OPS_MAX, one);
-        HOLDS(&x, llmperf_emit(&x.c, &tall, 1, LLMPERF_OPS_MAX, other) == count, "another number of operators");
+        HOLDS(&x, llmperf_emit(&x.c, &tall, 1, LLMPERF_OPS_MAX, other) == count,
+              "another number of operators");
         for (int i = 0; i < count; i++)
             if (one[i].group != LLMPERF_GROUP_ATTENTION)
                 HOLDS(&x,
@@ -615,7 +618,7 @@ static bool is_interval(llmperf_estimate e)
 static void check_predictions(uint64_t first, bool calibrated)
 {
     static world x;
-    static llmperf_prediction p;
+    static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
     for (uint64_t seed = first; seed < first + CASES(2000); seed++) {
         make_world(&x, seed, calibrated);
         if (x.w.generate == 1)
@@ -662,8 +665,8 @@ static void check_predictions(uint64_t first, bool calibrated)
             double one = llmperf_tpot(&x.c, 1, room());
             HOLDS(&x,
                   llmperf_tpot(&x.c, p.latency_knee_batch, room()) >= 1.1 * one * (1 - 1e-12) &&
-                      (p.latency_knee_batch == 1 ||
-                       llmperf_tpot(&x.c, p.latency_knee_batch - 1, room()) < 1.1 * one * (1 + 1e-12)),
+                      (p.latency_knee_batch == 1 || llmperf_tpot(&x.c, p.latency_knee_batch - 1,
+                                                                 room()) < 1.1 * one * (1 + 1e-12)),
                   "knee %" PRId64, p.latency_knee_batch);
         }
         if (x.w.tpot_s > 0 && p.max_batch_at_tpot > 0) {
@@ -672,8 +675,9 @@ static void check_predictions(uint64_t first, bool calibrated)
                       p.max_batch_at_tpot <= m->max_batch,
                   "batch %" PRId64 " under the target", p.max_batch_at_tpot);
             HOLDS(&x,
-                  p.limited_by_memory ? p.max_batch_at_tpot == m->max_batch
-                                      : llmperf_tpot(&x.c, p.max_batch_at_tpot + 1, room()) > x.w.tpot_s,
+                  p.limited_by_memory
+                      ? p.max_batch_at_tpot == m->max_batch
+                      : llmperf_tpot(&x.c, p.max_batch_at_tpot + 1, room()) > x.w.tpot_s,
                   "batch %" PRId64 " is not the last", p.max_batch_at_tpot);
         }
         if (x.w.tpot_s > 0 && p.max_batch_at_tpot == 0)

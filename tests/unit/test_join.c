@@ -10,6 +10,8 @@
 
 #include "llmperf/join.h"
 #include "llmperf/load.h"
+#include "config_object.h"
+#include "config.h"
 
 static llmperf_spec_paths paths;
 static llmperf_error error;
@@ -70,8 +72,7 @@ static llmperf_estimate predicted(const llmperf_run *run, llmperf_load_options h
     how.hw = how.hw ? how.hw : "h100-sxm";
     cr_assert(llmperf_load(&how, &l, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_run_workload(run, &base, &w, &error) == LLMPERF_OK, "%s", error.text);
-    cr_assert(llmperf_config_init(&c, l.model, l.hw, l.calib, &w, &error) == LLMPERF_OK, "%s",
-              error.text);
+    cr_assert(config_init(&c, l.model, l.hw, l.calib, &w, &error) == LLMPERF_OK, "%s", error.text);
     cr_assert(llmperf_run_predict(&c, run, &estimate, &error) == LLMPERF_OK, "%s", error.text);
     llmperf_loaded_free(&l);
     return estimate;

@@ -10,6 +10,8 @@
 
 #include "layer_kind.h"
 #include "llmperf/report.h"
+#include "model_object.h"
+#include "read.h"
 
 /* For each kind and field. */
 #define EACH_FIELD(kind, f)                                                                        \
@@ -195,8 +197,7 @@ static void write_file(const layer_kind *kind, char *buffer, size_t size)
 static void load(const char *text, llmperf_model *ret_model)
 {
     llmperf_error error = {0};
-    llmperf_status status =
-        llmperf_model_load_text("toy.yaml", text, strlen(text), ret_model, &error);
+    llmperf_status status = model_load_text("toy.yaml", text, strlen(text), ret_model, &error);
     cr_assert(status == LLMPERF_OK, "%s\n%s", error.text, text);
 }
 

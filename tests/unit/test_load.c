@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "llmperf/load.h"
+#include "engine_object.h"
+#include "calib_object.h"
+#include "model_object.h"
 
 static llmperf_spec_paths paths;
 static llmperf_loaded loaded;

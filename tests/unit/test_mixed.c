@@ -8,6 +8,10 @@
 #include "llmperf/runs.h"
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "fits.h"
+#include "config.h"
+#include "time_op.h"
 
 enum { HEADS = 4, KV_HEADS = 2, WIDTH = 16 }; /* key and value channels of a head: 8 + 8 */
 
@@ -60,7 +64,7 @@ static double *set_entry(llmperf_calib *calib, llmperf_regime regime,
 {
     llmperf_error error = {0};
     llmperf_status status =
-        llmperf_calib_set(calib, LLMPERF_KIND_ATTENTION, regime, LLMPERF_DTYPE_BF16, entry, &error);
+        calib_set(calib, LLMPERF_KIND_ATTENTION, regime, LLMPERF_DTYPE_BF16, entry, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return calib->entry[calib->index[LLMPERF_KIND_ATTENTION][regime][LLMPERF_DTYPE_BF16]].param;
 }
@@ -84,12 +88,12 @@ Test(mixed, terms_by_hand)
 {
     static llmperf_calib calib;
     llmperf_hw hw = toy_hw();
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_ATTENTION);
     const llmperf_op op = mixed(100, 50, 3, 199);
     llmperf_time t;
     hw.l2_bytes = 1e4;
     cr_expect(op.flop == 1363200 && op.lone_flop == 76800 && op.bytes == 67776);
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.5;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.8;
     entry.param[LLMPERF_PARAM_LAUNCH] = 1e-6;
@@ -101,18 +105,18 @@ Test(mixed, terms_by_hand)
     entry.param[LLMPERF_PARAM_IDLE_BLOCK] = 0.1e-6;
     double *param = set_entry(&calib, LLMPERF_REGIME_MIXED, &entry);
     double sum = 1 + 13.48608 + 9.622 + 7.04 + 0.32 + 0.1875;
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), sum * 1e-6, 1e-12));
+    cr_expect(is_near(time_op(&op, &hw, &calib, &t, NULL), sum * 1e-6, 1e-12));
     cr_expect(is_near(t.compute_s, 13.48608e-6, 1e-12) && is_near(t.memory_s, 9.622e-6, 1e-12));
     cr_expect(is_near(t.serial_s, 7.04e-6, 1e-12) && is_near(t.added_s, 0.5075e-6, 1e-12));
     cr_expect(t.work_s == 0 && t.launch_s == 1e-6 && t.bound == LLMPERF_BOUND_COMPUTE);
     param[LLMPERF_PARAM_NORM] = INFINITY;
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), (1 + 13.48608 + 0.5075) * 1e-6,
-                      1e-12));
+    cr_expect(
+        is_near(time_op(&op, &hw, &calib, NULL, NULL), (1 + 13.48608 + 0.5075) * 1e-6, 1e-12));
     /* one context of 4,000 keys among them: 20 times as long a walk, whatever the mean */
     llmperf_op skewed = op;
     skewed.longest_keys = 4000;
-    cr_expect(is_near(llmperf_time_op(&skewed, &hw, &calib, &t, NULL),
-                      (1 + 20 * 7.04 + 0.5075) * 1e-6, 1e-12));
+    cr_expect(
+        is_near(time_op(&skewed, &hw, &calib, &t, NULL), (1 + 20 * 7.04 + 0.5075) * 1e-6, 1e-12));
     cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
 }
 
@@ -122,13 +126,13 @@ Test(mixed, is_the_roofline_without_a_fit)
     static llmperf_calib calib;
     llmperf_hw hw = toy_hw();
     const llmperf_op op = mixed(100, 50, 3, 199);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
-    llmperf_calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_ATTENTION);
+    calib_init(&calib);
     entry.param[LLMPERF_PARAM_LAUNCH] = 1;
     set_entry(&calib, LLMPERF_REGIME_DECODE, &entry);
     double ideal = fmax(1363200 / 1e12, 67776 / 1e10);
-    cr_expect(llmperf_time_op(&op, &hw, NULL, NULL, NULL) == ideal);
-    cr_expect(llmperf_time_op(&op, &hw, &calib, NULL, NULL) == ideal);
+    cr_expect(time_op(&op, &hw, NULL, NULL, NULL) == ideal);
+    cr_expect(time_op(&op, &hw, &calib, NULL, NULL) == ideal);
 }
 
 Test(mixed, parts_add_up_to_the_launch)
@@ -162,7 +166,7 @@ static void random_fits(rng *r, llmperf_calib *calib)
 {
     static const llmperf_regime REGIMES[] = {LLMPERF_REGIME_PREFILL, LLMPERF_REGIME_DECODE,
                                              LLMPERF_REGIME_MIXED};
-    llmperf_calib_init(calib);
+    calib_init(calib);
     for (int i = 0; i < 3; i++) {
         llmperf_calib_entry entry = random_entry(r, LLMPERF_KIND_ATTENTION, 1);
         refine_entry(r, LLMPERF_KIND_ATTENTION, &entry);
@@ -193,16 +197,16 @@ Test(mixed, keeps_the_floor_its_parts_and_the_order)
         double lone = rng_log_int(&r, 1, 512), context = rng_log_int(&r, 1, 30000) - 1;
         const llmperf_op op = mixed(query, past, lone, context);
         const llmperf_op prompt = llmperf_op_prompt(&op), rest = llmperf_op_lone(&op);
-        double t = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
-        double floor = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
-        double alone = fmax(llmperf_time_op(&prompt, &hw, &calib, NULL, NULL),
-                            llmperf_time_op(&rest, &hw, &calib, NULL, NULL));
+        double t = time_op(&op, &hw, &calib, NULL, NULL);
+        double floor = time_op(&op, &hw, NULL, NULL, NULL);
+        double alone = fmax(time_op(&prompt, &hw, &calib, NULL, NULL),
+                            time_op(&rest, &hw, &calib, NULL, NULL));
         if (!(t >= floor * (1 - 1e-12) && t >= alone))
             cr_assert(false, "%d: %g, floor %g, larger part %g", i, t, floor, alone);
         const llmperf_op more[] = {mixed(query, past, lone + rng_log_int(&r, 1, 99), context),
                                    mixed(query, past, lone, context + rng_log_int(&r, 1, 999))};
         for (int k = 0; k < 2; k++) {
-            double grown = llmperf_time_op(&more[k], &hw, &calib, NULL, NULL);
+            double grown = time_op(&more[k], &hw, &calib, NULL, NULL);
             if (!(grown >= t * (1 - 1e-12)))
                 cr_assert(false, "%d, %d: %.17g, with more %.17g", i, k, t, grown);
         }
@@ -210,18 +214,18 @@ Test(mixed, keeps_the_floor_its_parts_and_the_order)
         calib.index[LLMPERF_KIND_ATTENTION][LLMPERF_REGIME_PREFILL][LLMPERF_DTYPE_BF16] =
             calib.index[LLMPERF_KIND_ATTENTION][LLMPERF_REGIME_DECODE][LLMPERF_DTYPE_BF16] =
                 LLMPERF_CALIB_NO_ENTRY;
-        t = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        t = time_op(&op, &hw, &calib, NULL, NULL);
         const llmperf_op longer[] = {mixed(query + rng_log_int(&r, 1, 999), past, lone, context),
                                      mixed(query, past + rng_log_int(&r, 1, 999), lone, context)};
         for (int k = 0; k < 2; k++) {
-            double grown = llmperf_time_op(&longer[k], &hw, &calib, NULL, NULL);
+            double grown = time_op(&longer[k], &hw, &calib, NULL, NULL);
             if (!(grown >= t * (1 - 1e-12)))
                 cr_assert(false, "%d, %d: %.17g, with a longer prompt %.17g", i, k, t, grown);
         }
         /* one key more is no jump: no term grows faster than in proportion, reads of a group at most
          * heads / KV heads times as fast */
         const llmperf_op next = mixed(query, past, lone, context + 1);
-        double step = llmperf_time_op(&next, &hw, &calib, NULL, NULL) - t;
+        double step = time_op(&next, &hw, &calib, NULL, NULL) - t;
         if (!(step <= t * HEADS / KV_HEADS / (context + 1) * (1 + 1e-9)))
             cr_assert(false, "%d: %g at a context of %g, %g more with the next", i, t, context,
                       step);
@@ -243,8 +247,8 @@ Test(mixed, gradient_equals_finite_differences)
                 calib.entry[e].param[LLMPERF_PARAM_NORM] = 4;
         const llmperf_op op = mixed(rng_log_int(&r, 2, 4096), rng_log_int(&r, 1, 9999) - 1,
                                     rng_log_int(&r, 1, 512), rng_log_int(&r, 1, 30000) - 1);
-        double t = llmperf_time_op(&op, &hw, &calib, NULL, &g);
-        cr_assert(t == llmperf_time_op(&op, &hw, &calib, NULL, NULL));
+        double t = time_op(&op, &hw, &calib, NULL, &g);
+        cr_assert(t == time_op(&op, &hw, &calib, NULL, NULL));
         of_parts += g.count == 2 || calib.entry[g.entry[0]].key.regime != LLMPERF_REGIME_MIXED;
         for (int e = 0; e < g.count; e++)
             for (int p = 0; p < LLMPERF_PARAM_COUNT; p++) {
@@ -254,7 +258,7 @@ Test(mixed, gradient_equals_finite_differences)
                     continue;
                 for (int k = 0; k < 4; k++) { /* five-point stencil in the logarithm */
                     *param = value * (1 + at[k] * 1e-4);
-                    f[k] = log(llmperf_time_op(&op, &hw, &calib, NULL, NULL));
+                    f[k] = log(time_op(&op, &hw, &calib, NULL, NULL));
                     want += weight[k] * f[k] / 12e-4;
                 }
                 *param = value;
@@ -279,19 +283,19 @@ Test(mixed, keys_of_calibrations)
     static llmperf_calib calib;
     llmperf_error error = {0};
     char text[96];
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
-    llmperf_calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_ATTENTION);
+    calib_init(&calib);
     entry.key = (llmperf_calib_key){.kind = LLMPERF_KIND_ATTENTION,
                                     .regime = LLMPERF_REGIME_MIXED,
                                     .dtype = LLMPERF_DTYPE_BF16};
     cr_expect_str_eq(llmperf_calib_describe(&entry.key, text, sizeof text), "attention mixed bf16");
-    cr_expect(llmperf_calib_add(&calib, &entry, &error) == LLMPERF_OK);
+    cr_expect(calib_add(&calib, &entry, &error) == LLMPERF_OK);
     entry.key.kind = LLMPERF_KIND_SCAN;
-    cr_expect(llmperf_calib_add(&calib, &entry, &error) == LLMPERF_E_SPEC);
+    cr_expect(calib_add(&calib, &entry, &error) == LLMPERF_E_SPEC);
     cr_expect(strstr(error.text, "the regime mixed belongs to attention alone") != NULL);
     entry.key.kind = LLMPERF_KIND_ATTENTION;
     entry.param[LLMPERF_PARAM_GROUP_READS] = 1.1; /* a share */
-    cr_expect(llmperf_calib_add(&calib, &entry, &error) == LLMPERF_E_SPEC);
+    cr_expect(calib_add(&calib, &entry, &error) == LLMPERF_E_SPEC);
     cr_expect(strstr(error.text, "group_reads is 1.1; from 0 to 1") != NULL, "%s", error.text);
 }
 
@@ -307,14 +311,14 @@ static llmperf_config toy_case(bool fitted, const llmperf_workload *workload)
     llmperf_error error = {0};
     model = toy_model();
     hw = toy_hw();
-    llmperf_calib_init(&calib);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
+    calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_ATTENTION);
     entry.param[LLMPERF_PARAM_LAUNCH] = 1e-6;
     set_entry(&calib, LLMPERF_REGIME_PREFILL, &entry);
     set_entry(&calib, LLMPERF_REGIME_DECODE, &entry);
     if (fitted)
         set_entry(&calib, LLMPERF_REGIME_MIXED, &entry);
-    llmperf_status status = llmperf_config_init(&c, &model, &hw, &calib, workload, &error);
+    llmperf_status status = config_init(&c, &model, &hw, &calib, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -411,7 +415,7 @@ Test(mixed, steps_hold_their_parts)
         random_hw(&r, &hw);
         random_workload(&r, &model, &w);
         random_calib(&r, 1, true, &calib);
-        if (llmperf_config_init(&c, &model, &hw, &calib, &w, NULL) != LLMPERF_OK)
+        if (config_init(&c, &model, &hw, &calib, &w, NULL) != LLMPERF_OK)
             continue;
         int64_t lone = rng_log_int(&r, 1, 256);
         const llmperf_segment both[] = {{.sequences = 1,

@@ -6,12 +6,14 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "config_object.h"
+#include "config.h"
 
 static llmperf_config config_of(const llmperf_model *model, const llmperf_workload *workload)
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, NULL, NULL, workload, &error);
+    llmperf_status status = config_init(&c, model, NULL, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -167,7 +169,7 @@ Test(mla, tp_splits_heads_but_not_the_latent)
     cr_expect(op_of(ops, count, LLMPERF_OP_ATTN_Q_B)->n == 16 * 192);
     cr_expect(op_of(ops, count, LLMPERF_OP_ATTN_OUT)->k == 16 * 128);
     llmperf_error error = {0};
-    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
+    cr_expect(config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
               LLMPERF_E_USAGE);
 }
 
@@ -246,7 +248,8 @@ Test(mla, absorbed_reads_no_more_than_mha)
         llmperf_op a[LLMPERF_OPS_MAX], b[LLMPERF_OPS_MAX];
         int64_t past = rng_log_int(&r, 1, 100000);
         llmperf_segment s = llmperf_decode_segment(&c, 5, past);
-        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a), right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
+        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a),
+            right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
         cr_expect(op_of(a, left, LLMPERF_OP_ATTN_CORE)->kv_read_bytes <=
                       op_of(b, right, LLMPERF_OP_ATTN_CORE)->kv_read_bytes,
                   "heads %" PRId64 " rank %" PRId64, m->heads, m->kv_rank);
@@ -298,7 +301,8 @@ Test(mla, indexer_is_dense_up_to_its_choice)
     double last = 0;
     for (int64_t past = 2040; past < 2056; past++) {
         llmperf_segment s = llmperf_decode_segment(&c, 1, past);
-        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a), right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
+        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a),
+            right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
         const llmperf_op *core = op_of(a, left, LLMPERF_OP_ATTN_CORE);
         const llmperf_op *dense = op_of(b, right, LLMPERF_OP_ATTN_CORE);
         if (past + 1 <= 2048)
@@ -339,8 +343,8 @@ Test(mla, index_arithmetic)
         llmperf_config c;
         llmperf_op ops[LLMPERF_OPS_MAX];
         llmperf_error error = {0};
-        cr_assert(llmperf_config_init(&c, &model, &parts[i], NULL, &(llmperf_workload){.batch = 1},
-                                      &error) == LLMPERF_OK);
+        cr_assert(config_init(&c, &model, &parts[i], NULL, &(llmperf_workload){.batch = 1},
+                              &error) == LLMPERF_OK);
         llmperf_segment s = llmperf_decode_segment(&c, 1, 1000);
         int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
         cr_expect(op_of(ops, count, LLMPERF_OP_INDEX_CORE)->dtype == wanted[i]);

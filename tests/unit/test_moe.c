@@ -7,13 +7,18 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "fits.h"
+#include "emit.h"
+#include "config.h"
+#include "time_op.h"
 
 static llmperf_config config_of(const llmperf_model *model, const llmperf_hw *hw,
                                 const llmperf_workload *workload)
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, hw, NULL, workload, &error);
+    llmperf_status status = config_init(&c, model, hw, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -40,7 +45,7 @@ static llmperf_model moe_model(int64_t hidden, int64_t experts, int64_t active, 
 static double distinct(int64_t experts, int64_t active, double tokens, double skew)
 {
     llmperf_moe moe = {.experts = experts, .active = active, .ffn = 1};
-    return llmperf_distinct_experts(&moe, tokens, skew);
+    return moe_distinct_experts(&moe, tokens, skew);
 }
 
 /* ---- how many experts ---- */
@@ -418,7 +423,7 @@ static double timed_gap(const llmperf_config *c, int64_t batch)
     double gap = 0;
     for (int i = 0; i < count; i++) {
         llmperf_time t;
-        llmperf_time_op(&ops[i], c->hw, c->calib, &t, NULL);
+        time_op(&ops[i], c->hw, c->calib, &t, NULL);
         if (ops[i].group == LLMPERF_GROUP_DENSE)
             gap += ops[i].repeat * (t.compute_s - t.memory_s);
     }
@@ -438,14 +443,14 @@ Test(moe, compute_bound_batch_does_not_fall_on_tile_edges)
     llmperf_model model = moe_model(2048, 128, 8, 768);
     llmperf_crossings padded, plain;
     for (int tile = 0; tile <= 1; tile++) {
-        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
-        llmperf_calib_init(&calib);
+        llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
+        calib_init(&calib);
         entry.param[LLMPERF_PARAM_COMPUTE] = 0.9;
         entry.param[LLMPERF_PARAM_MEMORY] = 0.6;
         entry.param[LLMPERF_PARAM_TILE] = tile;
         entry.covariance[LLMPERF_PARAM_MEMORY][LLMPERF_PARAM_MEMORY] = 0.012 * 0.012; /* 2 % */
-        cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
-                                    LLMPERF_DTYPE_BF16, &entry, NULL) == LLMPERF_OK);
+        cr_assert(calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
+                            &entry, NULL) == LLMPERF_OK);
         llmperf_config c = config_of(&model, &part, &(llmperf_workload){.prompt = 1});
         c.calib = &calib;
         llmperf_crossings_of(&c, &calib, room(), tile ? &padded : &plain, NULL);

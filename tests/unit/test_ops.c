@@ -8,6 +8,8 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "config.h"
 
 /* One expected operator. */
 typedef struct row {
@@ -26,7 +28,7 @@ static llmperf_config config_of(const llmperf_model *model, const llmperf_worklo
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, hw_of_test(), NULL, workload, &error);
+    llmperf_status status = config_init(&c, model, hw_of_test(), NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -547,7 +549,8 @@ Test(ops, parallel_block_reduces_once)
     llmperf_config c = config_of(&model, &(llmperf_workload){.prompt = 5, .tp = 2});
     static llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_segment s = llmperf_decode_segment(&c, 2, 5);
-    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops), norms = 0, residuals = 0, reduces = 0;
+    int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops), norms = 0, residuals = 0,
+        reduces = 0;
     for (int i = 0; i < count; i++) {
         norms += ops[i].id == LLMPERF_OP_NORM ? (int)ops[i].repeat : 0;
         residuals += ops[i].id == LLMPERF_OP_RESIDUAL;

@@ -4,16 +4,20 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "fits.h"
+#include "config.h"
+#include "time_op.h"
 
 static llmperf_model model;
 static llmperf_hw hw;
 static llmperf_config c;
-static llmperf_prediction p;
+static llmperf_prediction p = LLMPERF_PREDICTION_INIT;
 
 static void predict_on(const llmperf_calib *calib, const llmperf_workload *w)
 {
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, &model, &hw, calib, w, &error);
+    llmperf_status status = config_init(&c, &model, &hw, calib, w, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     status = llmperf_predict(&c, &p, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
@@ -187,13 +191,13 @@ Test(predict, ways_out_of_a_deployment_that_does_not_fit)
     llmperf_memory memory;
     for (int64_t tp = 1; tp <= p.fitting_tp; tp *= 2) {
         llmperf_workload w = {.tp = tp};
-        cr_assert(llmperf_config_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
+        cr_assert(config_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
         llmperf_memory_of(&other, &memory);
         cr_expect(memory.fits == (tp == p.fitting_tp), "tp %d", (int)tp);
     }
     cr_assert(p.fitting_weight_dtype != LLMPERF_DTYPE_NONE);
     llmperf_workload w = {.weight_dtype = p.fitting_weight_dtype};
-    cr_assert(llmperf_config_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
+    cr_assert(config_init(&other, &model, &hw, NULL, &w, NULL) == LLMPERF_OK);
     llmperf_memory_of(&other, &memory);
     cr_expect(memory.fits);
     cr_expect(p.fitting_context == 0); /* the weights alone are too much */
@@ -226,12 +230,12 @@ Test(predict, a_calibration_brings_its_own_crossings)
 {
     llama_on_h100();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.7;
     entry.param[LLMPERF_PARAM_MEMORY] = 0.9;
-    cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
-                                &entry, NULL) == LLMPERF_OK);
+    cr_assert(calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, &entry,
+                        NULL) == LLMPERF_OK);
     predict_on(&calib, &(llmperf_workload){0});
     cr_expect(p.has_calibrated);
     cr_expect(p.calibrated.dense.exists && p.datasheet.dense.exists);
@@ -285,7 +289,7 @@ static double step_by_operators(int64_t batch, int64_t context, double *ret_atte
     double sum = 0;
     *ret_attention_s = 0;
     for (int i = 0; i < count; i++) {
-        double time_s = ops[i].repeat * llmperf_time_op(&ops[i], &hw, NULL, NULL, NULL);
+        double time_s = ops[i].repeat * time_op(&ops[i], &hw, NULL, NULL, NULL);
         sum += time_s;
         *ret_attention_s += ops[i].id == LLMPERF_OP_ATTN_CORE ? time_s : 0;
     }
@@ -348,7 +352,7 @@ Test(predict, a_point_of_a_sweep_by_its_operators)
         for (int k = 0; k < count; k++) {
             flop += ops[k].repeat * ops[k].flop;
             bytes += ops[k].repeat * ops[k].bytes;
-            time_s += ops[k].repeat * llmperf_time_op(&ops[k], &hw, NULL, NULL, NULL);
+            time_s += ops[k].repeat * time_op(&ops[k], &hw, NULL, NULL, NULL);
         }
         llmperf_point_of(&c, i == 0 ? LLMPERF_SWEEP_PREFILL : LLMPERF_SWEEP_DECODE, room(), &point);
         cr_expect(is_near(point.time_s.value, time_s, 1e-12));

@@ -7,6 +7,9 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "read.h"
+#include "config.h"
 
 /* Two layers of 64 wide, 4 experts of 32 from layer `dense` on. */
 static llmperf_model checkpoint(int dense, const char *scheme)
@@ -22,8 +25,7 @@ static llmperf_model checkpoint(int dense, const char *scheme)
              " \"decoder_sparse_step\": 1, \"mlp_only_layers\": [%s],"
              " \"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\"%s}",
              dense == 0 ? "" : "0", scheme);
-    llmperf_status status =
-        llmperf_model_load_text("x/config.json", json, strlen(json), &model, &error);
+    llmperf_status status = model_load_text("x/config.json", json, strlen(json), &model, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return model;
 }
@@ -229,7 +231,7 @@ static llmperf_dtype dtype_on(const llmperf_model *model, const llmperf_hw *hw, 
     llmperf_error error = {0};
     llmperf_op ops[LLMPERF_OPS_MAX];
     llmperf_status status =
-        llmperf_config_init(&c, model, hw, NULL, &(llmperf_workload){.batch = 1}, &error);
+        config_init(&c, model, hw, NULL, &(llmperf_workload){.batch = 1}, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     llmperf_segment s = llmperf_decode_segment(&c, 1, 5);
     int count = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, ops);
@@ -281,9 +283,9 @@ Test(quant, a_weight_dtype_replaces_the_scheme)
     cr_assert(llmperf_model_quantise(&model, "fp8", &error) == LLMPERF_OK);
     llmperf_hw part = h100();
     llmperf_config c;
-    cr_assert(llmperf_config_init(&c, &model, &part, NULL,
-                                  &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4},
-                                  &error) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &part, NULL,
+                          &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4},
+                          &error) == LLMPERF_OK);
     cr_expect(c.layer[0].dtype[LLMPERF_WEIGHT_MLP] == LLMPERF_DTYPE_INT4 &&
               c.layer[0].gemm_dtype[LLMPERF_WEIGHT_MLP] == LLMPERF_DTYPE_BF16);
     cr_expect(is_near(llmperf_weight_bytes(&c), 1440 * 0.5 + 216 * 2, 1e-14));
@@ -306,8 +308,8 @@ Test(quant, compute_bound_batch_is_that_of_most_layers)
     model.layers[0].count = 1;
     llmperf_config c;
     llmperf_crossings all;
-    cr_assert(llmperf_config_init(&c, &model, &part, NULL, &(llmperf_workload){.batch = 1},
-                                  &error) == LLMPERF_OK);
+    cr_assert(config_init(&c, &model, &part, NULL, &(llmperf_workload){.batch = 1}, &error) ==
+              LLMPERF_OK);
     llmperf_crossings_of(&c, NULL, room(), &all, NULL);
     int seen = 0;
     for (int i = 0; i < all.op_count; i++)

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "llmperf/results.h"
+#include "config_object.h"
+#include "read.h"
+#include "config.h"
 
 static const char HEADER[] =
     "source,engine,engine_version,gpu,gpu_count,tp,pp,ep,model,weight_dtype,act_dtype,kv_dtype,"
@@ -382,8 +385,7 @@ Test(run_workload, everything_at_once_fills_memory_or_the_engines_default)
     }
     hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = 1e14;
     hw.peak_flop_per_s[LLMPERF_DTYPE_FP32] = 1e13;
-    cr_assert_eq(llmperf_config_init(&c, &model, &hw, NULL, &w, &error), LLMPERF_OK, "%s",
-                 error.text);
+    cr_assert_eq(config_init(&c, &model, &hw, NULL, &w, &error), LLMPERF_OK, "%s", error.text);
     llmperf_memory_of(&c, &memory);
     /* 32 layers x 2 x 1024 values x 2 bytes = 131,072 a token, 134 MB a sequence of 1024: of about
      * 78 GB, some 580 */
@@ -441,7 +443,7 @@ static llmperf_model *shipped(const char *name)
     llmperf_error error = {0};
     llmperf_model *model = malloc(sizeof *model);
     snprintf(path, sizeof path, "%s/specs/models/%s.yaml", getenv("LLMPERF_SOURCE"), name);
-    cr_assert_eq(llmperf_model_load(path, model, &error), LLMPERF_OK, "%s", error.text);
+    cr_assert_eq(model_load(path, model, &error), LLMPERF_OK, "%s", error.text);
     return model;
 }
 

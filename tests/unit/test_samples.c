@@ -7,6 +7,9 @@
 
 #include "llmperf/samples.h"
 #include "random_case.h"
+#include "config_object.h"
+#include "fits.h"
+#include "config.h"
 
 static llmperf_error error;
 
@@ -159,14 +162,14 @@ Test(samples, a_mixed_launch_equals_what_a_model_emits)
     static llmperf_op ops[LLMPERF_OPS_MAX];
     model = llama_like("small", 1, 256, 8, 2, 32, 512, 1000);
     hw = toy_hw();
-    llmperf_calib_init(&calib);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_ATTENTION);
-    cr_assert(llmperf_calib_set(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_MIXED,
-                                LLMPERF_DTYPE_BF16, &entry, &error) == LLMPERF_OK);
+    calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_ATTENTION);
+    cr_assert(calib_set(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_MIXED, LLMPERF_DTYPE_BF16,
+                        &entry, &error) == LLMPERF_OK);
     for (int window = 0; window <= 128; window += 128) {
         llmperf_config c;
         model.layers[0].attention.window = window;
-        cr_assert(llmperf_config_init(&c, &model, &hw, &calib, &(llmperf_workload){0}, &error) ==
+        cr_assert(config_init(&c, &model, &hw, &calib, &(llmperf_workload){0}, &error) ==
                   LLMPERF_OK);
         const llmperf_segment both[] = {{.sequences = 1, .query = 64, .past = 100},
                                         {.sequences = 5, .query = 1, .past = 300, .decode = true}};
@@ -226,8 +229,7 @@ Test(samples, attention_equals_what_a_model_emits)
                                                         .window = x[3]},
                                           .mlp = {.ffn = 1024, .gated = true}};
         error = (llmperf_error){0};
-        cr_assert(llmperf_config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK, "%s",
-                  error.text);
+        cr_assert(config_init(&c, &model, &hw, NULL, &w, &error) == LLMPERF_OK, "%s", error.text);
         llmperf_segment segment = {x[0], x[1], x[2], x[0]};
         int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops), at = 0;
         while (at < count && ops[at].id != LLMPERF_OP_ATTN_CORE)

@@ -7,13 +7,16 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "config.h"
+#include "time_op.h"
 
 static llmperf_config config_on(const llmperf_model *model, const llmperf_hw *hw,
                                 const llmperf_workload *workload)
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, hw, NULL, workload, &error);
+    llmperf_status status = config_init(&c, model, hw, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -112,7 +115,7 @@ Test(seed, dense_time_is_flat_until_the_crossing)
     for (int i = 0; i < 3; i++) {
         llmperf_op op =
             op_of(&c, llmperf_decode_segment(&c, batches[i], 1000), LLMPERF_OP_ATTN_OUT);
-        t[i] = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+        t[i] = time_op(&op, &hw, NULL, NULL, NULL);
     }
     /* bytes grow by 63 * 2 * 4096 on 4096^2: 3 % */
     cr_expect(is_near(t[1] / t[0], (1 + 2 * 64 / 4096.0) / (1 + 2 / 4096.0), 1e-12));
@@ -164,8 +167,8 @@ Test(seed, attention_time_grows_with_the_batch)
     llmperf_config c = config_on(&model, &hw, &(llmperf_workload){0});
     llmperf_op one = op_of(&c, llmperf_decode_segment(&c, 1, 2000), LLMPERF_OP_ATTN_CORE);
     llmperf_op many = op_of(&c, llmperf_decode_segment(&c, 48, 2000), LLMPERF_OP_ATTN_CORE);
-    cr_expect(is_near(llmperf_time_op(&many, &hw, NULL, NULL, NULL),
-                      48 * llmperf_time_op(&one, &hw, NULL, NULL, NULL), 1e-13));
+    cr_expect(is_near(time_op(&many, &hw, NULL, NULL, NULL),
+                      48 * time_op(&one, &hw, NULL, NULL, NULL), 1e-13));
 }
 
 /*

@@ -9,6 +9,7 @@
 
 #include "llmperf/session.h"
 #include "schedule.h"
+#include "calib_object.h"
 
 #define FAKE "noise=0.01,seed=7"
 

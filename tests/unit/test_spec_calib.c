@@ -5,6 +5,10 @@
 #include <stdlib.h>
 
 #include "random_case.h"
+#include "calib_object.h"
+#include "fits.h"
+#include "read.h"
+#include "time_op.h"
 
 static llmperf_error error;
 static llmperf_calib calib, again;
@@ -12,7 +16,7 @@ static llmperf_calib calib, again;
 static llmperf_status load(const char *yaml, llmperf_calib *ret)
 {
     error = (llmperf_error){0};
-    return llmperf_calib_load_text("c.yaml", yaml, strlen(yaml), ret, &error);
+    return calib_load_text("c.yaml", yaml, strlen(yaml), ret, &error);
 }
 
 static void expect_refusal(const char *yaml, const char *want)
@@ -166,7 +170,7 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
     };
     for (int seed = 0; seed < CASES(200); seed++) {
         rng r = {.state = (uint64_t)seed};
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         snprintf(calib.name, sizeof calib.name, "n: [%d]", seed);
         snprintf(calib.hw, sizeof calib.hw, "h100-sxm");
         snprintf(calib.digest, sizeof calib.digest, "fnv1a64:00");
@@ -176,7 +180,7 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
         calib.throttled = seed % 2;
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
             llmperf_calib_entry e = filled_entry(&r, keys[i]);
-            cr_assert(llmperf_calib_add(&calib, &e, &error) == LLMPERF_OK, "%s", error.text);
+            cr_assert(calib_add(&calib, &e, &error) == LLMPERF_OK, "%s", error.text);
         }
         char *text = written(&calib);
         cr_assert(load(text, &again) == LLMPERF_OK, "seed %d: %s\n%s", seed, error.text, text);
@@ -184,7 +188,7 @@ Test(spec_calib, what_is_written_reads_back_to_the_last_bit)
         cr_assert(again.stream_bytes_per_s == calib.stream_bytes_per_s);
         for (int i = 0; i < calib.entry_count; i++) {
             const llmperf_calib_entry *a = &calib.entry[i], *b = &again.entry[i];
-            cr_assert(llmperf_calib_same_key(&a->key, &b->key));
+            cr_assert(calib_same_key(&a->key, &b->key));
             for (int k = 0; k < LLMPERF_PARAM_COUNT; k++)
                 cr_assert(a->param[k] == b->param[k], "seed %d: %s", seed,
                           llmperf_param_name((llmperf_param)k));
@@ -226,22 +230,22 @@ Test(spec_calib, variants_time_what_they_name)
                      .flop = 2e6,
                      .weight_bytes = 2e6,
                      .bytes = 2e6};
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
     op.weight_bytes = op.bytes =
         0.5e6; /* 4 bits: a quarter of the bytes at a quarter of the rate */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
     op.weight_bytes = op.bytes = 1e6; /* 8 bits: no fit of its own */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
     llmperf_op reduce = {.kind = LLMPERF_KIND_COLLECTIVE,
                          .devices = 2,
                          .launches = 1,
                          .collective = LLMPERF_COLLECTIVE_ALL_REDUCE,
                          .link_bytes = 0};
-    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 1e-3, 1e-12));
+    cr_expect(is_near(time_op(&reduce, &hw, &calib, NULL, NULL), 1e-3, 1e-12));
     reduce.devices = 16; /* nearest: 8 */
-    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
+    cr_expect(is_near(time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
     reduce.collective = LLMPERF_COLLECTIVE_ALL_GATHER; /* borrows */
-    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
+    cr_expect(is_near(time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
     cr_assert(load(HEAD FIT "    parameters: {}\n"
                             "  - kind: collective\n    collective: send_recv\n"
                             "    parameters: {launch_s: 1e-3, norm: 1}\n"
@@ -254,13 +258,13 @@ Test(spec_calib, variants_time_what_they_name)
                    &calib) == LLMPERF_OK,
               "%s", error.text);
     /* the mirror image; the most measured; over all sizes where the size was not measured */
-    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
+    cr_expect(is_near(time_op(&reduce, &hw, &calib, NULL, NULL), 4e-3, 1e-12));
     reduce.collective = LLMPERF_COLLECTIVE_ALL_TO_ALL;
-    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 3e-3, 1e-12));
+    cr_expect(is_near(time_op(&reduce, &hw, &calib, NULL, NULL), 3e-3, 1e-12));
     reduce.collective = LLMPERF_COLLECTIVE_ALL_REDUCE;
-    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 3e-3, 1e-12));
+    cr_expect(is_near(time_op(&reduce, &hw, &calib, NULL, NULL), 3e-3, 1e-12));
     reduce.devices = 2;
-    cr_expect(is_near(llmperf_time_op(&reduce, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
+    cr_expect(is_near(time_op(&reduce, &hw, &calib, NULL, NULL), 2e-3, 1e-12));
 }
 
 Test(spec_calib, what_is_refused)

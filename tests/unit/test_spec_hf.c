@@ -3,13 +3,15 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "model_object.h"
+#include "read.h"
 
 static llmperf_error error;
 
 static llmperf_status try_text(const char *json, llmperf_model *ret_model)
 {
     error = (llmperf_error){0};
-    return llmperf_model_load_text("x/config.json", json, strlen(json), ret_model, &error);
+    return model_load_text("x/config.json", json, strlen(json), ret_model, &error);
 }
 
 static const llmperf_model *load(const char *json)

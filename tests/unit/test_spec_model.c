@@ -8,13 +8,15 @@
 #include <unistd.h>
 
 #include "random_case.h"
+#include "model_object.h"
+#include "read.h"
 
 static llmperf_error error;
 
 static llmperf_status try_text(const char *yaml, llmperf_model *ret_model)
 {
     error = (llmperf_error){0};
-    return llmperf_model_load_text("x.yaml", yaml, strlen(yaml), ret_model, &error);
+    return model_load_text("x.yaml", yaml, strlen(yaml), ret_model, &error);
 }
 
 static llmperf_model load(const char *yaml)
@@ -165,32 +167,32 @@ Test(spec_model, check_refuses_models_filled_in_by_hand)
 {
     static llmperf_model model;
     model = toy_model();
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_OK);
+    cr_expect(model_check(&model, NULL) == LLMPERF_OK);
     model.layer_kind_count = 0;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model.layer_kind_count = LLMPERF_LAYER_KINDS_MAX + 1;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model = toy_model();
     model.weight_bits[LLMPERF_WEIGHT_MLP] = 0;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model = toy_model();
     model.weight_bits[LLMPERF_WEIGHT_MLP] = NAN;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model = toy_model();
     model.dtype = 200;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model = toy_model();
     model.layers[0].attention.window = -1;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model = toy_model();
     model.layers[0].count = 0;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model = toy_model();
     model.hidden = (int64_t)1 << 40;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
     model = toy_model();
     model.embedding_dim = 0;
-    cr_expect(llmperf_model_check(&model, NULL) == LLMPERF_E_SPEC);
+    cr_expect(model_check(&model, NULL) == LLMPERF_E_SPEC);
 }
 
 /* ---- files ---- */
@@ -199,11 +201,11 @@ Test(spec_model, missing_files_are_io_errors)
 {
     static llmperf_model model;
     error = (llmperf_error){0};
-    cr_expect(llmperf_model_load("/nowhere/x.yaml", &model, &error) == LLMPERF_E_IO);
+    cr_expect(model_load("/nowhere/x.yaml", &model, &error) == LLMPERF_E_IO);
     static char path[LLMPERF_PATH_MAX + 10];
     memset(path, 'a', sizeof path - 1);
     error = (llmperf_error){0};
-    cr_expect(llmperf_model_load(path, &model, &error) == LLMPERF_E_IO);
+    cr_expect(model_load(path, &model, &error) == LLMPERF_E_IO);
     cr_expect(error.text[0] != '\0');
 }
 
@@ -316,7 +318,7 @@ Test(spec_model, shipped_files_read_and_write_back)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         error = (llmperf_error){0};
-        cr_assert(llmperf_model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
+        cr_assert(model_load(path, &model, &error) == LLMPERF_OK, "%s", error.text);
         const char *differs = round_trip(&model);
         cr_expect(differs == NULL, "%s: %s", path, differs);
         count++;
@@ -343,8 +345,7 @@ Test(spec_model, a_config_is_named_by_its_place)
         "\"n_positions\": 1024, \"vocab_size\": 50257}";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         static llmperf_model model;
-        cr_assert(llmperf_model_load_text(rows[i].file, json, strlen(json), &model, NULL) ==
-                  LLMPERF_OK);
+        cr_assert(model_load_text(rows[i].file, json, strlen(json), &model, NULL) == LLMPERF_OK);
         cr_expect_str_eq(model.name, rows[i].want);
     }
 }
@@ -363,7 +364,7 @@ Test(spec_model, a_folder_is_its_config)
     fclose(out);
     static llmperf_model model;
     error = (llmperf_error){0};
-    llmperf_status status = llmperf_model_load(folder, &model, &error);
+    llmperf_status status = model_load(folder, &model, &error);
     unlink(path);
     rmdir(folder);
     cr_assert(status == LLMPERF_OK, "%s", error.text);

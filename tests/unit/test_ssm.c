@@ -6,12 +6,14 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "config_object.h"
+#include "config.h"
 
 static llmperf_config config_of(const llmperf_model *model, const llmperf_workload *workload)
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, NULL, NULL, workload, &error);
+    llmperf_status status = config_init(&c, model, NULL, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -203,12 +205,12 @@ Test(ssm, illegal_degrees)
     llmperf_config c;
     llmperf_error error = {0};
     llmperf_model model = ssm_toy(MAMBA2); /* 4 heads */
-    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 8}, &error) ==
+    cr_expect(config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 8}, &error) ==
               LLMPERF_E_USAGE);
     model = ssm_toy(MAMBA); /* a width of 16 */
-    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 16}, &error) ==
+    cr_expect(config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 16}, &error) ==
               LLMPERF_OK);
-    cr_expect(llmperf_config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
+    cr_expect(config_init(&c, &model, NULL, NULL, &(llmperf_workload){.tp = 3}, &error) ==
               LLMPERF_E_USAGE);
 }
 

@@ -7,6 +7,9 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "config.h"
+#include "time_op.h"
 
 typedef struct random_run {
     rng r;
@@ -26,8 +29,8 @@ static bool draw(random_run *x, uint64_t seed, bool calibrated)
     random_hw(&x->r, &x->hw);
     random_calib(&x->r, 1, true, &x->calib);
     random_workload(&x->r, &x->model, &w);
-    return llmperf_config_init(&x->c, &x->model, &x->hw, calibrated ? &x->calib : NULL, &w,
-                               &error) == LLMPERF_OK;
+    return config_init(&x->c, &x->model, &x->hw, calibrated ? &x->calib : NULL, &w, &error) ==
+           LLMPERF_OK;
 }
 
 static void random_segments(rng *r, int count, llmperf_segment *ret_segments)
@@ -83,8 +86,7 @@ Test(step, sixty_four_decode_segments_are_sixty_four_attention_operators)
     llmperf_error error = {0};
     model = toy_model();
     const llmperf_workload w = {.batch = 1};
-    cr_assert_eq(llmperf_config_init(&c, &model, NULL, NULL, &w, &error), LLMPERF_OK, "%s",
-                 error.text);
+    cr_assert_eq(config_init(&c, &model, NULL, NULL, &w, &error), LLMPERF_OK, "%s", error.text);
     for (int i = 0; i < 64; i++)
         segments[i] = (llmperf_segment){
             .sequences = 1, .query = 1, .past = 100 + i, .logits = 1, .decode = true};
@@ -101,7 +103,7 @@ Test(step, a_step_beyond_the_workspace_is_refused_and_changes_nothing)
     llmperf_workspace *workspace = NULL;
     model = toy_model();
     const llmperf_workload w = {.batch = 1};
-    cr_assert_eq(llmperf_config_init(&c, &model, NULL, NULL, &w, NULL), LLMPERF_OK);
+    cr_assert_eq(config_init(&c, &model, NULL, NULL, &w, NULL), LLMPERF_OK);
     cr_assert_eq(llmperf_workspace_new(&c, 1, &workspace, NULL), LLMPERF_OK);
     for (int i = 0; i < 64; i++)
         segments[i] =
@@ -116,7 +118,7 @@ Test(step, a_step_beyond_the_workspace_is_refused_and_changes_nothing)
 }
 
 /* The workspace remembers which fits time an operator: whatever ran in it before, the times are those
- * of llmperf_time_op(), to the last bit. */
+ * of time_op(), to the last bit. */
 Test(step, times_in_a_workspace_are_those_of_operators_alone)
 {
     static random_run x;
@@ -133,7 +135,7 @@ Test(step, times_in_a_workspace_are_those_of_operators_alone)
             const llmperf_op *ops = llmperf_workspace_ops(room(), &count);
             for (int i = 0; i < count; i++) {
                 llmperf_time one;
-                double alone = llmperf_time_op(&ops[i], x.c.hw, x.c.calib, &one, NULL);
+                double alone = time_op(&ops[i], x.c.hw, x.c.calib, &one, NULL);
                 cr_assert_eq(alone, llmperf_workspace_times(room())[i].time_s,
                              "seed %d, step %d: %s", (int)seed, step,
                              llmperf_op_name((llmperf_op_id)ops[i].id));
@@ -163,7 +165,7 @@ static void *predict(void *argument)
 Test(step, a_prediction_needs_no_large_stack)
 {
     static random_run x;
-    static llmperf_prediction own, other;
+    static llmperf_prediction own = LLMPERF_PREDICTION_INIT, other = LLMPERF_PREDICTION_INIT;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         if (!draw(&x, 4600000 + seed, seed % 2 == 0))
             continue;

@@ -13,6 +13,7 @@
 #include "doc.h"
 #include "emit.h"
 #include "llmperf/report.h"
+#include "config_object.h"
 
 /* ---- grammar --------------------------------------------------------------------------------- */
 
@@ -394,7 +395,7 @@ Test(symbolic, every_formula_gives_what_the_engine_emits)
         state = seed * 0x9e3779b97f4a7c15u;
         random_model(&model);
         llmperf_workload workload = random_workload();
-        llmperf_status status = llmperf_config_init(&c, &model, NULL, NULL, &workload, NULL);
+        llmperf_status status = config_init(&c, &model, NULL, NULL, &workload, NULL);
         if (status == LLMPERF_E_USAGE) /* a tp that the heads do not allow */
             continue;
         cr_assert_eq(status, LLMPERF_OK, "seed %" PRIu64, seed);
@@ -457,7 +458,7 @@ Test(symbolic, reads_as_on_paper)
     llmperf_model m = small_llama();
     llmperf_workload w = {.batch = 2, .prompt = 1024, .context = 1023, .has_context = true};
     llmperf_config c;
-    cr_assert_eq(llmperf_config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
+    cr_assert_eq(config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
     int count = symbolic_ops(&c, false, 0, rows);
     symbol_scope scope = {.c = &c, .layer = &m.layers[0]};
 
@@ -501,7 +502,7 @@ Test(symbolic, has_a_formula_for_every_operator)
         state = seed * 0x9e3779b97f4a7c15u;
         random_model(&model);
         llmperf_workload workload = random_workload();
-        if (llmperf_config_init(&c, &model, NULL, NULL, &workload, NULL) != LLMPERF_OK)
+        if (config_init(&c, &model, NULL, NULL, &workload, NULL) != LLMPERF_OK)
             continue;
         for (int decode = 0; decode < 2; decode++) {
             int count = symbolic_ops(&c, decode, 0, rows);
@@ -561,7 +562,7 @@ Test(symbolic, consequences_are_right_by_hand)
     const pair experts[] = {{"E", 8}, {"K", 2}, {"T", 2}, {NULL, 0}};
     cr_expect(close_to(consequence("distinct_experts", experts), 3.5));
     const llmperf_moe moe = {.experts = 8, .active = 2, .ffn = 1};
-    cr_expect(close_to(llmperf_distinct_experts(&moe, 2, 0), 3.5));
+    cr_expect(close_to(moe_distinct_experts(&moe, 2, 0), 3.5));
     /* R = 295: 2 * 4096^2 / (2 * 4096^2 / 295 - 2 * 8192): 1 / (1/295 - 2/4096) */
     const pair ridge[] = {{"w", 2}, {"a", 2}, {"n", 4096}, {"k", 4096}, {"R", 295}, {NULL, 0}};
     cr_expect(close_to(consequence("compute_bound_rows", ridge), 295.0 * 4096 / (4096 - 590)));
@@ -579,7 +580,7 @@ Test(symbolic, consequences_are_the_engines_at_16_bit)
                               .has_context = true,
                               .unfused = unfused == 1};
         llmperf_config c;
-        cr_assert_eq(llmperf_config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
+        cr_assert_eq(config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
         for (int decode = 0; decode < 2; decode++) {
             llmperf_segment segment = {.sequences = 3, .query = 700, .logits = 3};
             if (decode)
@@ -620,7 +621,7 @@ Test(symbolic, weights_of_a_plain_block_are_three_to_nine)
     m.layers[0].mlp = (llmperf_mlp){.ffn = 1024};
     llmperf_workload w = {.batch = 1};
     llmperf_config c;
-    cr_assert_eq(llmperf_config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
+    cr_assert_eq(config_init(&c, &m, NULL, NULL, &w, NULL), LLMPERF_OK);
     llmperf_segment segment = llmperf_decode_segment(&c, 1, 10);
     int count = llmperf_emit(&c, &segment, 1, LLMPERF_OPS_MAX, ops);
     double qkv = 0, others = 0;

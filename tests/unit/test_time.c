@@ -8,16 +8,19 @@
 #include <stdlib.h>
 
 #include "random_case.h"
+#include "calib_object.h"
+#include "fits.h"
+#include "time_op.h"
 
 /* Adds an entry for one key and returns its parameters for later change. */
 static double *set_entry(llmperf_calib *calib, llmperf_op_kind kind, llmperf_regime regime,
                          llmperf_dtype dtype, const double *param)
 {
-    llmperf_calib_entry entry = llmperf_calib_ideal(kind);
+    llmperf_calib_entry entry = calib_ideal(kind);
     for (int i = 0; param && i < LLMPERF_PARAM_COUNT; i++)
         entry.param[i] = param[i];
     llmperf_error error = {0};
-    llmperf_status status = llmperf_calib_set(calib, kind, regime, dtype, &entry, &error);
+    llmperf_status status = calib_set(calib, kind, regime, dtype, &entry, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return calib->entry[calib->index[kind][regime][dtype]].param;
 }
@@ -81,29 +84,29 @@ Test(time, ideal_is_the_larger_of_compute_and_memory)
                      .flop = 3e9,
                      .bytes = 1e7};
     /* 3 ms of compute, 1 ms of memory */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 3e-3, 1e-15));
+    cr_expect(is_near(time_op(&op, &hw, NULL, &t, NULL), 3e-3, 1e-15));
     cr_expect(t.bound == LLMPERF_BOUND_COMPUTE && t.launch_s == 0 && t.link_s == 0);
     cr_expect(is_near(t.compute_s, 3e-3, 1e-15) && is_near(t.memory_s, 1e-3, 1e-15));
     op.bytes = 1e8; /* 10 ms */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 1e-2, 1e-15));
+    cr_expect(is_near(time_op(&op, &hw, NULL, &t, NULL), 1e-2, 1e-15));
     cr_expect(t.bound == LLMPERF_BOUND_MEMORY);
     op.bytes = 3e7; /* exactly at the ridge: compute has it */
-    llmperf_time_op(&op, &hw, NULL, &t, NULL);
+    time_op(&op, &hw, NULL, &t, NULL);
     cr_expect(t.compute_s == t.memory_s && t.bound == LLMPERF_BOUND_COMPUTE);
     op.dtype = LLMPERF_DTYPE_FP32; /* a tenth of the peak */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, NULL, NULL), 3e-2, 1e-15));
+    cr_expect(is_near(time_op(&op, &hw, NULL, NULL, NULL), 3e-2, 1e-15));
     op.flop = 0;
     op.bytes = 1e7;
-    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 1e-3, 1e-15));
+    cr_expect(is_near(time_op(&op, &hw, NULL, &t, NULL), 1e-3, 1e-15));
     cr_expect(t.compute_s == 0 && t.bound == LLMPERF_BOUND_MEMORY);
     op.bytes = 0;
-    cr_expect(llmperf_time_op(&op, &hw, NULL, &t, NULL) == 0);
+    cr_expect(time_op(&op, &hw, NULL, &t, NULL) == 0);
 }
 
 Test(time, an_empty_calibration_is_ideal)
 {
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     rng r = {.state = 1};
     for (int i = 0; i < 1000; i++) {
         llmperf_hw hw;
@@ -113,8 +116,8 @@ Test(time, an_empty_calibration_is_ideal)
             gemm(rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 9999));
         double want =
             fmax(op.flop / hw.peak_flop_per_s[LLMPERF_DTYPE_BF16], op.bytes / hw.mem_bytes_per_s);
-        double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
-        double empty = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        double ideal = time_op(&op, &hw, NULL, NULL, NULL);
+        double empty = time_op(&op, &hw, &calib, NULL, NULL);
         if (ideal != want || empty != want)
             cr_assert(false, "%.17g %.17g, max(flop / P, bytes / BW) %.17g", ideal, empty, want);
     }
@@ -125,7 +128,7 @@ Test(time, an_empty_calibration_is_ideal)
 Test(time, the_short_way_without_a_calibration_is_the_full_form)
 {
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     rng r = {.state = 5};
     for (int i = 0; i < 4000; i++) {
         llmperf_hw hw;
@@ -141,9 +144,9 @@ Test(time, the_short_way_without_a_calibration_is_the_full_form)
             op = attention(LLMPERF_REGIME_DECODE, a, 1, b);
         llmperf_time brief, full, graded;
         llmperf_gradient gradient;
-        llmperf_time_op(&op, &hw, NULL, &brief, NULL);
-        llmperf_time_op(&op, &hw, &calib, &full, NULL);
-        llmperf_time_op(&op, &hw, NULL, &graded, &gradient);
+        time_op(&op, &hw, NULL, &brief, NULL);
+        time_op(&op, &hw, &calib, &full, NULL);
+        time_op(&op, &hw, NULL, &graded, &gradient);
         const double x[] = {brief.time_s, brief.compute_s, brief.memory_s, brief.serial_s,
                             brief.work_s, brief.launch_s,  brief.link_s,   brief.added_s},
                      y[] = {full.time_s, full.compute_s, full.memory_s, full.serial_s,
@@ -162,7 +165,7 @@ Test(time, terms_by_hand)
 {
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_COMPUTE] = 0.5;
@@ -178,7 +181,7 @@ Test(time, terms_by_hand)
                      .k = 3072};
     llmperf_time t;
     /* k' = 3: 3 / (1 + 3/3) = 1.5; serial 3 ms */
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, 4e-3, 1e-15));
     cr_expect(is_near(t.memory_s, 1.25e-3, 1e-15));
     cr_expect(is_near(t.serial_s, 3e-3, 1e-15));
@@ -187,27 +190,27 @@ Test(time, terms_by_hand)
     cr_expect(t.bound == LLMPERF_BOUND_COMPUTE);
 
     param[LLMPERF_PARAM_NORM] = INFINITY;
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 5e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 5e-3, 1e-14));
     param[LLMPERF_PARAM_SERIAL] = 0;
     param[LLMPERF_PARAM_COMPUTE] = 2.0 / 3; /* 3 ms */
     op.bytes = 3.2e7;                       /* 4 ms */
     param[LLMPERF_PARAM_NORM] = 2;          /* 5 ms by Pythagoras, and 1 ms of launch */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), 6e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, &t, NULL), 6e-3, 1e-14));
     cr_expect(t.bound == LLMPERF_BOUND_MEMORY);
 
     op.launches = 0; /* rides in another launch */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 5e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 5e-3, 1e-14));
     op.launches = 1;
     param[LLMPERF_PARAM_LAUNCH] = 9e-3;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(t.bound == LLMPERF_BOUND_LAUNCH);
     param[LLMPERF_PARAM_LAUNCH] = 0;
     param[LLMPERF_PARAM_SERIAL] = 9e-3;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
     /* the other dtype has no entry: ideal */
     op.dtype = LLMPERF_DTYPE_FP32;
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-2, 1e-15));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 2e-2, 1e-15));
 }
 
 /* Bytes wait for memory or for the cores that take them in, in fourth powers: (3^4 + 4^4)^(1/4) = 337^(1/4). */
@@ -215,7 +218,7 @@ Test(time, bytes_wait_for_memory_and_for_cores)
 {
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_FEED] = 4;
@@ -229,18 +232,18 @@ Test(time, bytes_wait_for_memory_and_for_cores)
                      .output_bytes = 0.1e-3 * hw.mem_bytes_per_s};
     llmperf_time t;
     param[LLMPERF_PARAM_MEMORY] = 1.0 / 3;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.memory_s, 1e-3 * 4.2845723, 1e-7), "%g", t.memory_s);
     cr_expect(t.bound == LLMPERF_BOUND_MEMORY);
     /* memory twice as slow is worth 6 ms of bytes; the cores' 4 ms stay: (6^4 + 4^4)^(1/4) = 1552^(1/4) */
     llmperf_op slowed = op; /* as llmperf_op_slowed() makes it */
     slowed.bytes *= 2;
-    llmperf_time_op(&slowed, &hw, &calib, &t, NULL);
+    time_op(&slowed, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.memory_s, 1e-3 * 6.2765780, 1e-7), "%g", t.memory_s);
     /* without cores that wait: 3 ms, slowed 6 ms */
     param[LLMPERF_PARAM_FEED] = 0;
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 3e-3, 1e-15));
-    cr_expect(is_near(llmperf_time_op(&slowed, &hw, &calib, NULL, NULL), 6e-3, 1e-15));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 3e-3, 1e-15));
+    cr_expect(is_near(time_op(&slowed, &hw, &calib, NULL, NULL), 6e-3, 1e-15));
 }
 
 /* 4 sequences of 8 KV heads on 10 units: 3.2 items of 1 ms. */
@@ -248,17 +251,17 @@ Test(time, work_items_by_hand)
 {
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_WORK] = 1e-3;
     llmperf_op op = attention(LLMPERF_REGIME_DECODE, 4, 1, 10);
     llmperf_time t;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.work_s, 3.2e-3, 1e-14) && is_near(t.time_s, 3.2e-3, 1e-14));
     cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
     hw.units = 0; /* not said: the term is left out */
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(t.work_s == 0 && t.time_s == fmax(t.compute_s, t.memory_s));
 }
 
@@ -268,7 +271,7 @@ Test(time, work_beyond_the_first_wave_by_hand)
 {
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_WORK] = 5e-4;
@@ -276,20 +279,20 @@ Test(time, work_beyond_the_first_wave_by_hand)
     llmperf_op op = attention(LLMPERF_REGIME_DECODE, 4, 1, 10);
     op.head_dim = op.value_dim = 64;
     llmperf_time t;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.work_s, 3.2e-3, 1e-14));
     param[LLMPERF_PARAM_FIRST] = 2.4e-3;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.work_s, (0.8 * sqrt(sqrt(337)) - 2.4) * 1e-3, 1e-12), "%g", t.work_s);
     /* the same the other way round: 0.8 337^(1/4) - 3.2, and next to nothing far below a wave:
      * first r^4 / 4 of r = items / first */
     param[LLMPERF_PARAM_WORK] = 2.5e-4;
     param[LLMPERF_PARAM_HEAD_WORK] = 1e-3;
     param[LLMPERF_PARAM_FIRST] = 3.2e-3;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.work_s, (0.8 * sqrt(sqrt(337)) - 3.2) * 1e-3, 1e-12), "%g", t.work_s);
     param[LLMPERF_PARAM_FIRST] = 2.4;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.work_s, 2.4 * 1e-12 / 4, 1e-9), "%g", t.work_s);
 }
 
@@ -299,7 +302,7 @@ Test(time, walks_and_launches_of_attention_by_hand)
 {
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_SERIAL] = 1e-3;
@@ -308,22 +311,22 @@ Test(time, walks_and_launches_of_attention_by_hand)
     param[LLMPERF_PARAM_REGROUP] = 4e-5;
     llmperf_op op = attention(LLMPERF_REGIME_DECODE, 1, 1, 2047);
     llmperf_time t;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.serial_s, 2e-3, 1e-14) && is_near(t.launch_s, 3e-5, 1e-14));
     op = attention(LLMPERF_REGIME_DECODE, 1, 1, 8191);
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.serial_s, 8e-3, 1e-14));
     op = attention(LLMPERF_REGIME_DECODE, 2, 1, 127); /* one block of keys, two sequences */
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.launch_s, 5e-5, 1e-14));
     op = attention(LLMPERF_REGIME_DECODE, 2, 1, 128);
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.launch_s, 7e-5, 1e-14));
     op.kv_heads = 1; /* one group: in order as it is */
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.launch_s, 3e-5, 1e-14));
     op.kv_heads = op.heads; /* no groups */
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.launch_s, 3e-5, 1e-14));
 }
 
@@ -344,7 +347,7 @@ Test(time, norms_by_their_definition)
     };
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     llmperf_op op = {.kind = LLMPERF_KIND_GEMM,
@@ -354,7 +357,7 @@ Test(time, norms_by_their_definition)
                      .bytes = 4e7};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double p = param[LLMPERF_PARAM_NORM] = rows[i].p;
-        double got = 1e3 * llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        double got = 1e3 * time_op(&op, &hw, &calib, NULL, NULL);
         cr_expect(is_near(got, rows[i].want, 1e-5), "p %g: %.7g, by hand %.7g", p, got,
                   rows[i].want);
         if (!isinf(p)) {
@@ -368,7 +371,7 @@ Test(time, norms_by_their_definition)
 Test(time, norms_neither_overflow_nor_undercut)
 {
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     llmperf_hw hw = toy_hw();
@@ -381,7 +384,7 @@ Test(time, norms_neither_overflow_nor_undercut)
                          .bytes = rng_log(&r, 1e-3, 1e30)};
         double p = param[LLMPERF_PARAM_NORM] = rng_chance(&r, 0.3) ? 1 : rng_log(&r, 0.3, 1e3);
         double largest = fmax(op.flop / 1e12, op.bytes / 1e10);
-        double got = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        double got = time_op(&op, &hw, &calib, NULL, NULL);
         /* two terms: at most 2^(1/p) times the larger */
         if (!(got >= largest && got <= largest * pow(2, 1 / p) * (1 + 1e-12)))
             cr_assert(false, "p %g flop %g bytes %g: %g, largest term %g", p, op.flop, op.bytes,
@@ -402,15 +405,15 @@ Test(time, collectives_by_hand)
                      .link_bytes = 3e6};
     llmperf_time t;
     /* ideal: latency + bytes over the link */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, NULL, &t, NULL), 1e-6 + 3e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, NULL, &t, NULL), 1e-6 + 3e-3, 1e-14));
     cr_expect(t.bound == LLMPERF_BOUND_LINK && is_near(t.link_s, 3e-3, 1e-15));
     cr_expect(t.compute_s == 0 && t.memory_s == 0);
     op.link_bytes = 10;
-    llmperf_time_op(&op, &hw, NULL, &t, NULL);
+    time_op(&op, &hw, NULL, &t, NULL);
     cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
 
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
     param[LLMPERF_PARAM_LAUNCH] = 1e-3;
@@ -419,9 +422,9 @@ Test(time, collectives_by_hand)
     param[LLMPERF_PARAM_NORM] = 1;
     op.link_bytes = 3e6;
     /* (1 + 2 log2 4) ms + 3 ms / 0.6 = 10 ms */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 10e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 10e-3, 1e-14));
     param[LLMPERF_PARAM_NORM] = 0.5; /* (sqrt 5 + sqrt 5)^2 = 20 */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 20e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 20e-3, 1e-14));
 }
 
 static llmperf_op reduce_of(double devices, double buffer)
@@ -443,7 +446,7 @@ Test(time, an_all_reduce_takes_the_shorter_way)
     llmperf_hw hw = toy_hw();
     llmperf_time t;
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
     param[LLMPERF_PARAM_LAUNCH] = 1e-3;
@@ -451,17 +454,17 @@ Test(time, an_all_reduce_takes_the_shorter_way)
     param[LLMPERF_PARAM_LINK] = 0.5;
     param[LLMPERF_PARAM_SECOND] = 3e-3;
     llmperf_op op = reduce_of(4, 0.5e6);
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), 1.3e-3 + 3e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, &t, NULL), 1.3e-3 + 3e-3, 1e-14));
     cr_expect(is_near(t.launch_s, 1.3e-3, 1e-14) && is_near(t.link_s, 3e-3, 1e-14));
     op = reduce_of(4, 2e6); /* 6 + 3 ms instead of 12 */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), 1.3e-3 + 9e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, &t, NULL), 1.3e-3 + 9e-3, 1e-14));
     cr_expect(t.added_s == 0);
     op = reduce_of(2, 2e6); /* two devices: either way moves S once; 1 peer */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 1.1e-3 + 4e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 1.1e-3 + 4e-3, 1e-14));
     op.collective = LLMPERF_COLLECTIVE_ALL_GATHER;
     op.devices = 4;
     op.link_bytes = 1.5e6; /* 3/4 of 2e6 in 3 ms: a gathering has one way */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 1.3e-3 + 3e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 1.3e-3 + 3e-3, 1e-14));
 }
 
 /* bulk 8 ms, half of it at 2e6 bytes, q = 2: 0.2 at 1e6, 0.5 at 2e6, 0.8 at 4e6. */
@@ -470,7 +473,7 @@ Test(time, large_buffers_go_another_way)
     llmperf_hw hw = toy_hw();
     llmperf_time t;
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
     param[LLMPERF_PARAM_BULK] = 8e-3;
@@ -481,11 +484,11 @@ Test(time, large_buffers_go_another_way)
         llmperf_op op = reduce_of(4, buffer[i]);
         /* over the whole link 1.5 ns a byte */
         double want = 1.5e-9 * buffer[i] + 8e-3 * share[i];
-        cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, &t, NULL), want, 1e-14), "%g", want);
+        cr_expect(is_near(time_op(&op, &hw, &calib, &t, NULL), want, 1e-14), "%g", want);
         cr_expect(is_near(t.added_s, 8e-3 * share[i], 1e-14));
     }
     llmperf_op op = reduce_of(4, 0);
-    cr_expect(llmperf_time_op(&op, &hw, &calib, NULL, NULL) == 0);
+    cr_expect(time_op(&op, &hw, &calib, NULL, NULL) == 0);
 }
 
 /* Of a buffer of 4e6 bytes over 4 devices each sends 2 x 3/4, 3/4 or, to its neighbour, all. */
@@ -498,7 +501,7 @@ Test(time, what_a_collective_sends)
     };
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
     param[LLMPERF_PARAM_SECOND] = 1; /* for all-reduces alone, where one phase is shorter then */
@@ -512,7 +515,7 @@ Test(time, what_a_collective_sends)
         op.link_bytes = share[i] * 4e6;
         double sent = collective == LLMPERF_COLLECTIVE_ALL_REDUCE ? 3 : share[i];
         double want = sent * 4e6 / 1e9 + 0.5e-3;
-        cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), want, 1e-14), "%s",
+        cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), want, 1e-14), "%s",
                   llmperf_collective_name(collective));
     }
     cr_expect(llmperf_collective_name(LLMPERF_COLLECTIVE_NONE) == NULL);
@@ -523,17 +526,17 @@ Test(time, a_host_bus_is_shared)
 {
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE, NULL);
     param[LLMPERF_PARAM_CROWD] = 0.5;
     llmperf_op op = reduce_of(4, 2e6); /* 3e6 bytes */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 3e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 3e-3, 1e-14));
     hw.pcie = (llmperf_link){.kind = "pcie", .bytes_per_s = 1e9, .latency_s = 1e-5};
     hw.link.kind[0] = '\0';
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 6e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 6e-3, 1e-14));
     op = reduce_of(2, 2e6); /* a pair has the bus for itself */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-14));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 2e-3, 1e-14));
 }
 
 /* More bytes or more devices never take less time, and the link's own rate is the floor. */
@@ -544,7 +547,7 @@ Test(time, collectives_keep_the_floor_and_the_order)
     for (int i = 0; i < CASES(20000); i++) {
         llmperf_hw hw;
         random_hw(&r, &hw);
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_COLLECTIVE, 1);
         refine_collective(&r, &entry);
         set_entry(&calib, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_NONE,
@@ -555,11 +558,11 @@ Test(time, collectives_keep_the_floor_and_the_order)
         const llmperf_link *link = llmperf_hw_link(&hw, op.devices);
         if (!link || llmperf_hw_link(&hw, wide.devices) != link)
             continue;
-        double t = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+        double t = time_op(&op, &hw, &calib, NULL, NULL);
         double floor_s = op.link_bytes / link->bytes_per_s;
         if (!(t >= floor_s * (1 - 1e-12)) ||
-            !(llmperf_time_op(&large, &hw, &calib, NULL, NULL) >= t * (1 - 1e-12)) ||
-            !(llmperf_time_op(&wide, &hw, &calib, NULL, NULL) >= t * (1 - 1e-12)))
+            !(time_op(&large, &hw, &calib, NULL, NULL) >= t * (1 - 1e-12)) ||
+            !(time_op(&wide, &hw, &calib, NULL, NULL) >= t * (1 - 1e-12)))
             cr_assert(false, "case %d: %g s, floor %g", i, t, floor_s);
     }
 }
@@ -590,7 +593,7 @@ Test(time, the_link_depends_on_the_group)
 
 static void random_two(rng *r, bool refined, llmperf_calib *calib)
 {
-    llmperf_calib_init(calib);
+    calib_init(calib);
     llmperf_calib_entry pre = random_entry(r, LLMPERF_KIND_ATTENTION, 1);
     llmperf_calib_entry dec = random_entry(r, LLMPERF_KIND_ATTENTION, 1);
     if (refined) {
@@ -617,15 +620,15 @@ Test(time, extend_meets_both_ends_exactly)
         llmperf_time extend, end;
         llmperf_op op =
             attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 9999), 0);
-        llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+        time_op(&op, &hw, &calib, &extend, NULL);
         op.regime = LLMPERF_REGIME_PREFILL;
-        llmperf_time_op(&op, &hw, &calib, &end, NULL);
+        time_op(&op, &hw, &calib, &end, NULL);
         if (!same_time(&extend, &end))
             cr_assert(false, "case %d, past 0: %.17g, prefill %.17g", i, extend.time_s, end.time_s);
         op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), 1, rng_log_int(&r, 1, 99999));
-        llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+        time_op(&op, &hw, &calib, &extend, NULL);
         op.regime = LLMPERF_REGIME_DECODE;
-        llmperf_time_op(&op, &hw, &calib, &end, NULL);
+        time_op(&op, &hw, &calib, &end, NULL);
         if (!same_time(&extend, &end))
             cr_assert(false, "case %d, query 1: %.17g, decode %.17g", i, extend.time_s, end.time_s);
     }
@@ -642,11 +645,11 @@ Test(time, extend_lies_between_the_fits)
         llmperf_time extend, prefill, decode;
         llmperf_op op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99),
                                   rng_log_int(&r, 2, 9999), rng_log_int(&r, 1, 99999));
-        llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+        time_op(&op, &hw, &calib, &extend, NULL);
         op.regime = LLMPERF_REGIME_PREFILL;
-        llmperf_time_op(&op, &hw, &calib, &prefill, NULL);
+        time_op(&op, &hw, &calib, &prefill, NULL);
         op.regime = LLMPERF_REGIME_DECODE;
-        llmperf_time_op(&op, &hw, &calib, &decode, NULL);
+        time_op(&op, &hw, &calib, &decode, NULL);
         const double e[] = {extend.compute_s, extend.memory_s, extend.work_s, extend.launch_s};
         const double p[] = {prefill.compute_s, prefill.memory_s, prefill.work_s, prefill.launch_s};
         const double d[] = {decode.compute_s, decode.memory_s, decode.work_s, decode.launch_s};
@@ -666,11 +669,11 @@ Test(time, extend_of_a_long_chunk_over_a_long_cache)
     random_two(&r, false, &calib);
     llmperf_time extend, prefill, decode;
     llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 1, 2048, 1 << 24);
-    llmperf_time_op(&op, &hw, &calib, &extend, NULL);
+    time_op(&op, &hw, &calib, &extend, NULL);
     op.regime = LLMPERF_REGIME_PREFILL;
-    llmperf_time_op(&op, &hw, &calib, &prefill, NULL);
+    time_op(&op, &hw, &calib, &prefill, NULL);
     op.regime = LLMPERF_REGIME_DECODE;
-    llmperf_time_op(&op, &hw, &calib, &decode, NULL);
+    time_op(&op, &hw, &calib, &decode, NULL);
     cr_expect(is_near(extend.compute_s, prefill.compute_s, 0.01));
     cr_expect(is_near(extend.memory_s, decode.memory_s, 0.01));
 }
@@ -685,9 +688,9 @@ static bool falls(const llmperf_hw *hw, const llmperf_calib *calib, rng *r)
         attention(LLMPERF_REGIME_EXTEND, b, q, past + (double)rng_log_int(r, 1, 999)),
         attention(LLMPERF_REGIME_EXTEND, b, q + (double)rng_log_int(r, 1, 999), past),
         attention(LLMPERF_REGIME_EXTEND, b + (double)rng_log_int(r, 1, 99), q, past)};
-    double before = llmperf_time_op(&op, hw, calib, NULL, NULL);
+    double before = time_op(&op, hw, calib, NULL, NULL);
     for (int i = 0; i < 3; i++)
-        if (!(llmperf_time_op(&larger[i], hw, calib, NULL, NULL) >= before * (1 - 1e-12)))
+        if (!(time_op(&larger[i], hw, calib, NULL, NULL) >= before * (1 - 1e-12)))
             return true;
     return false;
 }
@@ -726,8 +729,8 @@ Test(time, an_own_extend_entry_wins)
         set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_EXTEND, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_LAUNCH] = 1;
     llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 2, 16, 100);
-    double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 1 + ideal, 1e-15));
+    double ideal = time_op(&op, &hw, NULL, NULL, NULL);
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 1 + ideal, 1e-15));
 }
 
 /* ---- floors ---- */
@@ -750,8 +753,8 @@ Test(time, calibrated_time_is_never_below_the_floor)
                 : attention((llmperf_regime)rng_int(&r, 1, 3), rng_log_int(&r, 1, 99),
                             rng_log_int(&r, 1, 9999), rng_log_int(&r, 1, 99999));
         llmperf_time t;
-        double got = llmperf_time_op(&op, &hw, &calib, &t, NULL);
-        double floor = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
+        double got = time_op(&op, &hw, &calib, &t, NULL);
+        double floor = time_op(&op, &hw, NULL, NULL, NULL);
         double terms = fmax(fmax(t.compute_s, t.memory_s), fmax(t.serial_s, t.work_s));
         if (!(got >= floor && got >= t.launch_s + terms && isfinite(got)))
             cr_assert(false, "case %d: %.17g, floor %.17g, terms %.17g", i, got, floor, terms);
@@ -763,13 +766,13 @@ Test(time, a_ratio_above_one_beats_the_datasheet_by_that_ratio_at_most)
 {
     llmperf_hw hw = toy_hw();
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *param =
         set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
     param[LLMPERF_PARAM_COMPUTE] = param[LLMPERF_PARAM_MEMORY] = 1.05;
     llmperf_op op = gemm(100, 4096, 4096);
-    double ideal = llmperf_time_op(&op, &hw, NULL, NULL, NULL);
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), ideal / 1.05, 1e-14));
+    double ideal = time_op(&op, &hw, NULL, NULL, NULL);
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), ideal / 1.05, 1e-14));
 }
 
 /* ---- the gradient ---- */
@@ -782,7 +785,7 @@ typedef struct gradient_case {
 
 static double log_time(const gradient_case *g)
 {
-    return log(llmperf_time_op(&g->op, &g->hw, g->calib, NULL, NULL));
+    return log(time_op(&g->op, &g->hw, g->calib, NULL, NULL));
 }
 
 /* Central differences in the parameter's logarithm: d log t / d log param. */
@@ -805,7 +808,7 @@ static bool is_smooth(const gradient_case *g, const double *param)
     /* max() has a corner where its two largest terms meet */
     if (!isinf(param[LLMPERF_PARAM_NORM]))
         return true;
-    llmperf_time_op(&g->op, &g->hw, g->calib, &t, NULL);
+    time_op(&g->op, &g->hw, g->calib, &t, NULL);
     double x[] = {t.compute_s, t.memory_s, t.serial_s, t.work_s};
     double first = 0, second = 0;
     for (int i = 0; i < 4; i++) {
@@ -819,8 +822,8 @@ static void expect_gradient(const char *what, int number, gradient_case *g, int 
 {
     llmperf_gradient gradient;
     llmperf_time t;
-    double time = llmperf_time_op(&g->op, &g->hw, g->calib, &t, &gradient);
-    if (time != llmperf_time_op(&g->op, &g->hw, g->calib, NULL, NULL))
+    double time = time_op(&g->op, &g->hw, g->calib, &t, &gradient);
+    if (time != time_op(&g->op, &g->hw, g->calib, NULL, NULL))
         cr_assert(false, "%s %d: the gradient moves the time", what, number);
     if (gradient.count != entries)
         cr_assert(false, "%s %d: %d entries, expected %d", what, number, gradient.count, entries);
@@ -849,7 +852,7 @@ Test(time, gradient_equals_finite_differences)
         gradient_case g = {.calib = &calib};
         random_hw(&r, &g.hw);
         g.hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = g.hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         llmperf_op_kind kind = rng_chance(&r, 0.5) ? LLMPERF_KIND_GEMM : LLMPERF_KIND_ATTENTION;
         llmperf_regime regime = LLMPERF_REGIME_NONE;
         if (kind == LLMPERF_KIND_GEMM) {
@@ -878,7 +881,7 @@ static bool has_clear_waits(const gradient_case *g)
     for (int i = 0; i < 2; i++) {
         llmperf_op op = g->op;
         op.regime = i ? LLMPERF_REGIME_DECODE : LLMPERF_REGIME_PREFILL;
-        llmperf_time_op(&op, &g->hw, g->calib, &t[i], NULL);
+        time_op(&op, &g->hw, g->calib, &t[i], NULL);
     }
     const double *a = g->calib->entry[0].param, *b = g->calib->entry[1].param;
     const double waits[][2] = {{t[0].launch_s, t[1].launch_s},
@@ -922,7 +925,7 @@ Test(time, gradient_of_an_extend_operator_with_one_fit)
         gradient_case g = {.calib = &calib};
         random_hw(&r, &g.hw);
         g.hw.peak_flop_per_s[LLMPERF_DTYPE_BF16] = g.hw.peak_flop_per_s[LLMPERF_DTYPE_FP32];
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_ATTENTION, 1);
         entry.param[LLMPERF_PARAM_NORM] = rng_real(&r, 0.8, 3);
         bool prefill = rng_chance(&r, 0.5);
@@ -932,7 +935,7 @@ Test(time, gradient_of_an_extend_operator_with_one_fit)
         g.op = attention(LLMPERF_REGIME_EXTEND, rng_log_int(&r, 1, 99), rng_log_int(&r, 2, 99),
                          rng_log_int(&r, 1, 999));
         llmperf_gradient gradient;
-        llmperf_time_op(&g.op, &g.hw, &calib, NULL, &gradient);
+        time_op(&g.op, &g.hw, &calib, NULL, &gradient);
         int at = prefill ? 0 : 1;
         if (gradient.count != 2 || gradient.entry[at] != 0 ||
             gradient.entry[1 - at] != LLMPERF_CALIB_NO_ENTRY)
@@ -967,7 +970,7 @@ Test(time, gradient_of_a_collective)
     for (int i = 0; i < CASES(20000); i++) {
         gradient_case g = {.calib = &calib};
         random_hw(&r, &g.hw);
-        llmperf_calib_init(&calib);
+        calib_init(&calib);
         llmperf_calib_entry entry = random_entry(&r, LLMPERF_KIND_COLLECTIVE, 1);
         entry.param[LLMPERF_PARAM_LAUNCH] = rng_log(&r, 1e-7, 1e-4);
         refine_collective(&r, &entry);
@@ -989,7 +992,7 @@ Test(time, gradient_without_a_fit_names_no_entry)
     llmperf_hw hw = toy_hw();
     llmperf_op op = gemm(4, 64, 64);
     llmperf_gradient gradient;
-    llmperf_time_op(&op, &hw, NULL, NULL, &gradient);
+    time_op(&op, &hw, NULL, NULL, &gradient);
     cr_expect(gradient.count == 1 && gradient.entry[0] == LLMPERF_CALIB_NO_ENTRY);
 }
 
@@ -1019,12 +1022,12 @@ Test(time, calibrations_stay_within_physics)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         static llmperf_calib calib;
-        llmperf_calib_init(&calib);
-        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+        calib_init(&calib);
+        llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
         entry.param[rows[i].param] = rows[i].value;
         llmperf_error error = {0};
-        llmperf_status status = llmperf_calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
-                                                  LLMPERF_DTYPE_BF16, &entry, &error);
+        llmperf_status status = calib_set(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
+                                          LLMPERF_DTYPE_BF16, &entry, &error);
         cr_expect(status == (rows[i].legal ? LLMPERF_OK : LLMPERF_E_SPEC), "%s = %g: %s",
                   llmperf_param_name((llmperf_param)rows[i].param), rows[i].value, error.text);
         cr_expect(calib.entry_count == (rows[i].legal ? 1 : 0));
@@ -1037,22 +1040,22 @@ Test(time, calibrations_stay_within_physics)
 Test(time, a_calibration_says_when_it_is_full)
 {
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    calib_init(&calib);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
     int set = 0;
     for (int kind = 0; kind < LLMPERF_KIND_COUNT; kind++)
         for (int regime = 0; regime < LLMPERF_REGIME_COUNT; regime++)
             for (int dtype = 0; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
                 llmperf_status status =
-                    llmperf_calib_set(&calib, (llmperf_op_kind)kind, (llmperf_regime)regime,
-                                      (llmperf_dtype)dtype, &entry, NULL);
+                    calib_set(&calib, (llmperf_op_kind)kind, (llmperf_regime)regime,
+                              (llmperf_dtype)dtype, &entry, NULL);
                 cr_expect(status ==
                           (set++ < LLMPERF_CALIB_ENTRIES_MAX ? LLMPERF_OK : LLMPERF_E_UNSUPPORTED));
             }
     cr_expect(calib.entry_count == LLMPERF_CALIB_ENTRIES_MAX);
     /* a key that is there is replaced, not added */
     entry.param[LLMPERF_PARAM_COMPUTE] = 0.25;
-    cr_expect(llmperf_calib_set(&calib, 0, 0, 0, &entry, NULL) == LLMPERF_OK);
+    cr_expect(calib_set(&calib, 0, 0, 0, &entry, NULL) == LLMPERF_OK);
     cr_expect(calib.entry_count == LLMPERF_CALIB_ENTRIES_MAX);
     cr_expect(calib.entry[calib.index[0][0][0]].param[LLMPERF_PARAM_COMPUTE] == 0.25);
 }
@@ -1073,9 +1076,9 @@ Test(time, names_of_bounds_and_parameters)
 static void add_variant(llmperf_calib *calib, llmperf_calib_key key)
 {
     llmperf_error error = {0};
-    llmperf_calib_entry entry = llmperf_calib_ideal((llmperf_op_kind)key.kind);
+    llmperf_calib_entry entry = calib_ideal((llmperf_op_kind)key.kind);
     entry.key = key;
-    cr_assert(llmperf_calib_add(calib, &entry, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(calib_add(calib, &entry, &error) == LLMPERF_OK, "%s", error.text);
 }
 
 Test(time_op, experts_and_block_scales_have_fits_of_their_own)
@@ -1084,7 +1087,7 @@ Test(time_op, experts_and_block_scales_have_fits_of_their_own)
     llmperf_calib_key gemm = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_FP8};
     llmperf_calib_key block = gemm, experts = gemm;
     block.block = experts.experts = 1;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     add_variant(&calib, gemm);
     add_variant(&calib, block);
     add_variant(&calib, experts);
@@ -1096,13 +1099,13 @@ Test(time_op, experts_and_block_scales_have_fits_of_their_own)
                      .k = 512};
     op.flop = 2 * op.m * op.n * op.k;
     op.weight_bytes = op.n * op.k;
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 0);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 0);
     op.weight_bytes = op.n * op.k * (1 + 4.0 / (128 * 128)); /* fp32 per 128 x 128 */
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 1);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 1);
     op.id = LLMPERF_OP_MOE_DOWN; /* four active experts of that shape */
     op.flop *= 4;
     op.weight_bytes *= 4;
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 2);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 2);
 }
 
 Test(time_op, decode_attention_by_query_heads_per_kv_head)
@@ -1121,22 +1124,22 @@ Test(time_op, decode_attention_by_query_heads_per_kv_head)
                      .kv_heads = 8,
                      .head_dim = 128,
                      .value_dim = 128};
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     key.heads = LLMPERF_HEADS_SINGLE;
     add_variant(&calib, key);
     key.heads = LLMPERF_HEADS_GROUPED;
     add_variant(&calib, key);
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 0);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 0);
     op.kv_heads = 2;
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
     op.heads = 66; /* 33 a KV head: no fit of its own, another class's stands in */
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) != LLMPERF_CALIB_NO_ENTRY);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) != LLMPERF_CALIB_NO_ENTRY);
     key.heads = LLMPERF_HEADS_WIDE;
     add_variant(&calib, key);
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
     key.heads = LLMPERF_HEADS_ANY; /* the plain one is for what has none of its own */
     add_variant(&calib, key);
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
 }
 
 Test(time_op, attention_by_head_size)
@@ -1155,7 +1158,7 @@ Test(time_op, attention_by_head_size)
                      .kv_heads = 2,
                      .head_dim = 64,
                      .value_dim = 64};
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     key.heads = LLMPERF_HEADS_GROUPED;
     key.head_size = LLMPERF_HEAD_SIZE_64;
     add_variant(&calib, key); /* 0 */
@@ -1164,40 +1167,40 @@ Test(time_op, attention_by_head_size)
     key.heads = LLMPERF_HEADS_SINGLE;
     key.head_size = LLMPERF_HEAD_SIZE_ANY;
     add_variant(&calib, key); /* 2 */
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 0);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 0);
     op.head_dim = op.value_dim = 80;
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
     op.head_dim = op.value_dim = 256; /* no fit of its own: the nearest size of its groups */
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 1);
     op.kv_heads = 8;
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_DECODE) == 2);
     op.head_dim = 192; /* the mean of key and value counts */
     op.value_dim = 64;
-    cr_expect(llmperf_head_size_of(&op) == LLMPERF_HEAD_SIZE_128);
+    cr_expect(head_size_of(&op) == LLMPERF_HEAD_SIZE_128);
     key.kind = LLMPERF_KIND_GEMM;
     key.regime = LLMPERF_REGIME_NONE;
     key.heads = LLMPERF_HEADS_ANY;
     key.head_size = LLMPERF_HEAD_SIZE_64;
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
     llmperf_error wrong = {0};
     entry.key = key;
-    cr_expect(llmperf_calib_add(&calib, &entry, &wrong) == LLMPERF_E_SPEC);
+    cr_expect(calib_add(&calib, &entry, &wrong) == LLMPERF_E_SPEC);
     cr_expect(strstr(wrong.text, "head_size belongs to attention alone") != NULL, "%s", wrong.text);
 }
 
 Test(time_op, a_look_up_of_rows_takes_the_elementwise_fit)
 {
     static llmperf_calib calib;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     add_variant(&calib,
                 (llmperf_calib_key){.kind = LLMPERF_KIND_ELEMENTWISE, .dtype = LLMPERF_DTYPE_FP32});
     llmperf_op op = {.id = LLMPERF_OP_EMBED,
                      .kind = LLMPERF_KIND_GATHER,
                      .dtype = LLMPERF_DTYPE_FP32,
                      .bytes = 4096};
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 0);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 0);
     op.kind = LLMPERF_KIND_SCAN;
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == LLMPERF_CALIB_NO_ENTRY);
 }
 
 /* 32 query heads a KV head are the most of a group; one more is a wide one. */
@@ -1211,7 +1214,7 @@ Test(time_op, groups_of_heads_by_their_edges)
                 {128, 1, LLMPERF_HEADS_WIDE},   {8, 0, LLMPERF_HEADS_ANY}};
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         const llmperf_op op = {.heads = ROWS[i].heads, .kv_heads = ROWS[i].kv_heads};
-        cr_expect(llmperf_head_group_of(&op) == ROWS[i].group, "%g / %g", op.heads, op.kv_heads);
+        cr_expect(head_group_of(&op) == ROWS[i].group, "%g / %g", op.heads, op.kv_heads);
     }
 }
 
@@ -1224,7 +1227,7 @@ Test(time_op, block_scales_are_of_128_by_128_down_to_1_by_128)
     } ROWS[] = {{8, 0}, {8 + 32.0 / (128 * 128), 1}, {8 + 32.0 / 128, 1}, {8.5, 0}};
     static llmperf_calib calib;
     llmperf_calib_key key = {.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_FP8};
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     add_variant(&calib, key);
     key.block = 1;
     add_variant(&calib, key);
@@ -1232,7 +1235,7 @@ Test(time_op, block_scales_are_of_128_by_128_down_to_1_by_128)
         llmperf_op op = gemm(8, 256, 512);
         op.dtype = LLMPERF_DTYPE_FP8;
         op.weight_bytes = 256 * 512 * ROWS[i].bits / 8;
-        cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == ROWS[i].entry, "%g bits",
+        cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == ROWS[i].entry, "%g bits",
                   ROWS[i].bits);
     }
 }
@@ -1247,21 +1250,21 @@ Test(time_op, a_collective_takes_the_most_like_one)
     llmperf_op op = {.kind = LLMPERF_KIND_COLLECTIVE,
                      .collective = LLMPERF_COLLECTIVE_REDUCE_SCATTER,
                      .devices = 4};
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     for (int i = 0; i < 5; i++) { /* each suits better than all before it */
-        llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_COLLECTIVE);
+        llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_COLLECTIVE);
         entry.key =
             (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE, .collective = (uint8_t)LIKE[i]};
-        cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
-        cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == i, "%d", i);
+        cr_assert(calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+        cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == i, "%d", i);
     }
     op.collective = LLMPERF_COLLECTIVE_ALL_GATHER; /* and the other way round */
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     add_variant(&calib, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE,
                                             .collective = LLMPERF_COLLECTIVE_ALL_REDUCE});
     add_variant(&calib, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE,
                                             .collective = LLMPERF_COLLECTIVE_REDUCE_SCATTER});
-    cr_expect(llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 1);
+    cr_expect(calib_find(&calib, &op, LLMPERF_REGIME_NONE) == 1);
 }
 
 /*
@@ -1286,12 +1289,12 @@ Test(time_op, the_nearest_measured_arithmetic_stands_in)
             static llmperf_calib calib;
             llmperf_op op = gemm(4, 64, 64);
             op.dtype = ORDER[i][0];
-            llmperf_calib_init(&calib);
+            calib_init(&calib);
             for (int k = 3; k >= first; k--)
                 if (ORDER[i][k])
                     set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE,
                               (llmperf_dtype)ORDER[i][k], NULL);
-            uint8_t found = llmperf_calib_find(&calib, &op, LLMPERF_REGIME_NONE);
+            uint8_t found = calib_find(&calib, &op, LLMPERF_REGIME_NONE);
             uint8_t wanted = first < 4 && ORDER[i][first] ? ORDER[i][first] : LLMPERF_DTYPE_NONE;
             uint8_t got =
                 found == LLMPERF_CALIB_NO_ENTRY ? LLMPERF_DTYPE_NONE : calib.entry[found].key.dtype;
@@ -1307,7 +1310,7 @@ Test(time_op, the_nearest_measured_arithmetic_stands_in)
 /* The only entry, of bf16 products: its parameters. */
 static double *product_entry(llmperf_calib *calib)
 {
-    llmperf_calib_init(calib);
+    calib_init(calib);
     return set_entry(calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16, NULL);
 }
 
@@ -1323,7 +1326,7 @@ Test(time, padding_by_hand)
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         llmperf_op op = gemm(ROWS[i][0], 64, 32);
         llmperf_time t;
-        llmperf_time_op(&op, &hw, &calib, &t, NULL);
+        time_op(&op, &hw, &calib, &t, NULL);
         cr_expect(is_near(t.compute_s, 2 * ROWS[i][1] * 64 * 32 / 1e12, 1e-12), "%g rows as %g",
                   ROWS[i][0], t.compute_s * 1e12 / (2 * 64 * 32));
     }
@@ -1331,7 +1334,7 @@ Test(time, padding_by_hand)
     param[LLMPERF_PARAM_TILE] = 0.25;
     llmperf_op op = gemm(100, 64, 32);
     llmperf_time t;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, 2.0 * 107 * 64 * 32 / 1e12, 1e-12));
 }
 
@@ -1351,7 +1354,7 @@ Test(time, the_dearer_filling_is_paid)
         for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
             llmperf_op op = gemm(ROWS[i][0], 64, 32);
             llmperf_time t;
-            llmperf_time_op(&op, &hw, &calib, &t, NULL);
+            time_op(&op, &hw, &calib, &t, NULL);
             double paid = ROWS[i][1] + 10 * grouped;
             cr_expect(is_near(t.compute_s, 2 * paid * 64 * 32 / 1e12, 1e-12), "%g rows",
                       ROWS[i][0]);
@@ -1368,7 +1371,7 @@ Test(time, more_than_16_rows_are_tall)
     for (double m = 15; m < 20; m++) {
         llmperf_op op = gemm(m, 64, 32);
         llmperf_time t;
-        llmperf_time_op(&op, &hw, &calib, &t, NULL);
+        time_op(&op, &hw, &calib, &t, NULL);
         cr_expect(is_near(t.memory_s, (m > 16 ? 2 : 1) * op.bytes / 1e10, 1e-12), "%g rows", m);
     }
 }
@@ -1388,7 +1391,7 @@ Test(time, narrower_weights_are_unpacked)
         llmperf_op op = gemm(8, 64, 32);
         llmperf_time t;
         op.weight_bytes = 64 * 32 * ROWS[i].bits / 8;
-        llmperf_time_op(&op, &hw, &calib, &t, NULL);
+        time_op(&op, &hw, &calib, &t, NULL);
         cr_expect(is_near(t.compute_s, (ROWS[i].narrow ? 3 : 1) * op.flop / 1e12, 1e-12), "%g bits",
                   ROWS[i].bits);
     }
@@ -1407,29 +1410,29 @@ Test(time, factors_of_compute_by_hand)
     double *param = product_entry(&calib);
     llmperf_op op = gemm(4, 8, 1024);
     param[LLMPERF_PARAM_FILL] = 512;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, 1.5 * 2 * 4 * 8 * 1024 / 1e12, 1e-12), "%g", t.compute_s);
     param[LLMPERF_PARAM_FILL] = 0;
     param[LLMPERF_PARAM_SETTLE] = 1;
     op.flop = 1e9;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, 1.5e-3, 1e-12), "%g", t.compute_s);
     op.flop = 3e9; /* 3 ms: 1 + 3 / 4 */
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, 5.25e-3, 1e-12), "%g", t.compute_s);
 
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     param =
         set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, LLMPERF_DTYPE_BF16, NULL);
     op = attention(LLMPERF_REGIME_PREFILL, 1, 31, 0);
     op.value_dim = 64;
     op.flop = 2 * 32 * (128 + 64) * 31 * 32 / 2.0; /* 31 x 32 / 2 pairs: 16 keys a query */
     param[LLMPERF_PARAM_SCORE] = 64;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, (1 + 64 / 96.0) * op.flop / 1e12, 1e-12), "%g", t.compute_s);
     param[LLMPERF_PARAM_SCORE] = 0;
     param[LLMPERF_PARAM_FILL] = 8;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, 1.5 * op.flop / 1e12, 1e-12), "%g", t.compute_s);
 }
 
@@ -1447,12 +1450,12 @@ Test(time, what_is_added_is_latency)
     op.bytes = 1e5;
     param[LLMPERF_PARAM_LOOP] = 1e-3;
     param[LLMPERF_PARAM_LAUNCH] = 1e-5;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.added_s, 0.75e-3, 1e-12) && is_near(t.compute_s, 1e-4, 1e-12));
     cr_expect(is_near(t.time_s, 0.86e-3, 1e-12));
     cr_expect(t.bound == LLMPERF_BOUND_LATENCY);
     param[LLMPERF_PARAM_LOOP] = 1e-4;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(t.bound == LLMPERF_BOUND_COMPUTE);
 }
 
@@ -1466,10 +1469,10 @@ Test(time, reads_through_the_caches_are_memory)
     product_entry(&calib)[LLMPERF_PARAM_NORM] = 1;
     op.flop = 3e9;
     op.bytes = 1e7;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(is_near(t.compute_s, 3e-3, 1e-12) && t.bound == LLMPERF_BOUND_COMPUTE);
     calib.entry[0].compute_is_reads = true;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     cr_expect(t.compute_s == 0 && is_near(t.memory_s, 4e-3, 1e-12));
     cr_expect(is_near(t.time_s, 4e-3, 1e-12) && t.bound == LLMPERF_BOUND_MEMORY);
 }
@@ -1491,14 +1494,14 @@ Test(time, of_two_waits_the_longer_counts)
             double alone[2];
             for (int both = 0; both < 2;
                  both++) { /* the longer one's fit for both, then each its own */
-                llmperf_calib_init(&calib);
+                calib_init(&calib);
                 double *prefill = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL,
                                             LLMPERF_DTYPE_BF16, NULL);
                 double *decode = set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_DECODE,
                                            LLMPERF_DTYPE_BF16, NULL);
                 prefill[WAITS[i]] = both || longer == 0 ? 7 : 2;
                 decode[WAITS[i]] = both || longer == 1 ? 7 : 2;
-                alone[both] = llmperf_time_op(&op, &hw, &calib, NULL, NULL);
+                alone[both] = time_op(&op, &hw, &calib, NULL, NULL);
             }
             cr_expect(is_near(alone[0], alone[1], 1e-12), "%s of %s: %g, of both %g",
                       llmperf_param_name(WAITS[i]), longer ? "decode" : "prefill", alone[0],
@@ -1517,7 +1520,7 @@ Test(time, extend_shares_by_hand)
     static llmperf_calib calib;
     llmperf_hw hw = toy_hw();
     llmperf_time t;
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     double *prefill =
         set_entry(&calib, LLMPERF_KIND_ATTENTION, LLMPERF_REGIME_PREFILL, LLMPERF_DTYPE_BF16, NULL);
     double *decode =
@@ -1528,7 +1531,7 @@ Test(time, extend_shares_by_hand)
     decode[LLMPERF_PARAM_MEMORY] = 0.5;
     llmperf_op op = attention(LLMPERF_REGIME_EXTEND, 1, 16, 64);
     cr_expect(op.bytes == 655360 && op.flop == 4 * 32 * 128 * 1160.0);
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     double compute = (1096 / 1160.0 / 0.8 + 64 / 1160.0 / 0.2) * op.flop / 1e12;
     cr_expect(is_near(t.compute_s, compute, 1e-12), "%g, by hand %g", t.compute_s, compute);
     cr_expect(is_near(t.memory_s, (0.6 / 0.9 + 0.4 / 0.5) * op.bytes / 1e10, 1e-12));
@@ -1536,7 +1539,7 @@ Test(time, extend_shares_by_hand)
     op.flop = 4 * 32 * 128 * (16.0 * 32);
     op.kv_read_bytes = 47 * 4096;
     op.bytes = 2 * 131072 + 47 * 4096 + 16 * 4096;
-    llmperf_time_op(&op, &hw, &calib, &t, NULL);
+    time_op(&op, &hw, &calib, &t, NULL);
     /* cached keys read: 31; of the pairs 31 / 512, of the bytes 31 x 4,096 */
     compute = (481 / 512.0 / 0.8 + 31 / 512.0 / 0.2) * op.flop / 1e12;
     cr_expect(is_near(t.compute_s, compute, 1e-12), "%g, by hand %g", t.compute_s, compute);
@@ -1550,18 +1553,18 @@ Test(time_op, one_row_is_told_by_its_arithmetic)
     static llmperf_calib calib;
     llmperf_hw hw = toy_hw();
     llmperf_op op = gemm(1, 64, 64);
-    llmperf_calib_init(&calib);
+    calib_init(&calib);
     set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_FP8,
               NULL)[LLMPERF_PARAM_MEMORY] = 0.5;
     set_entry(&calib, LLMPERF_KIND_GEMM, LLMPERF_REGIME_NONE, LLMPERF_DTYPE_BF16,
               NULL)[LLMPERF_PARAM_MEMORY] = 0.25;
-    llmperf_calib_entry entry = llmperf_calib_ideal(LLMPERF_KIND_GEMM);
+    llmperf_calib_entry entry = calib_ideal(LLMPERF_KIND_GEMM);
     entry.key =
         (llmperf_calib_key){.kind = LLMPERF_KIND_GEMM, .dtype = LLMPERF_DTYPE_BF16, .gemv = 1};
-    cr_assert(llmperf_calib_add(&calib, &entry, NULL) == LLMPERF_OK);
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), op.bytes / 1e10, 1e-12));
+    cr_assert(calib_add(&calib, &entry, NULL) == LLMPERF_OK);
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), op.bytes / 1e10, 1e-12));
     op.dtype = LLMPERF_DTYPE_FP8;
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 2 * op.bytes / 1e10, 1e-12));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 2 * op.bytes / 1e10, 1e-12));
     op = gemm(2, 64, 64); /* two rows are a product as any other */
-    cr_expect(is_near(llmperf_time_op(&op, &hw, &calib, NULL, NULL), 4 * op.bytes / 1e10, 1e-12));
+    cr_expect(is_near(time_op(&op, &hw, &calib, NULL, NULL), 4 * op.bytes / 1e10, 1e-12));
 }

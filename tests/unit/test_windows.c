@@ -6,12 +6,15 @@
 #include <criterion/criterion.h>
 
 #include "random_case.h"
+#include "config_object.h"
+#include "read.h"
+#include "config.h"
 
 static llmperf_config config_of(const llmperf_model *model, const llmperf_workload *workload)
 {
     llmperf_config c;
     llmperf_error error = {0};
-    llmperf_status status = llmperf_config_init(&c, model, NULL, NULL, workload, &error);
+    llmperf_status status = config_init(&c, model, NULL, NULL, workload, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
@@ -20,8 +23,7 @@ static llmperf_model read_config(const char *json)
 {
     llmperf_model model;
     llmperf_error error = {0};
-    llmperf_status status =
-        llmperf_model_load_text("x/config.json", json, strlen(json), &model, &error);
+    llmperf_status status = model_load_text("x/config.json", json, strlen(json), &model, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return model;
 }
@@ -138,7 +140,8 @@ Test(windows, as_long_as_the_context_is_full_attention)
             limited.layers[0].attention.chunk = all;
         llmperf_workload w = {.batch = 1, .unfused = rng_chance(&r, 0.3)};
         llmperf_config c = config_of(&model, &w), x = config_of(&limited, &w);
-        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a), right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
+        int left = llmperf_emit(&c, &s, 1, LLMPERF_OPS_MAX, a),
+            right = llmperf_emit(&x, &s, 1, LLMPERF_OPS_MAX, b);
         cr_assert(left == right && memcmp(a, b, sizeof *a * (size_t)left) == 0,
                   "p %" PRId64 " q %" PRId64 " all %" PRId64, s.past, s.query, all);
         cr_expect(llmperf_kv_bytes(&c, 1, all / 16 * 16) == llmperf_kv_bytes(&x, 1, all / 16 * 16));
@@ -336,7 +339,7 @@ Test(windows, blocks_without_a_width_are_refused)
             " \"num_attention_heads\": 4, \"vocab_size\": 10, \"torch_dtype\": \"bfloat16\"%s}",
             blocks[i]);
         llmperf_status status =
-            llmperf_model_load_text("x/config.json", json, strlen(json), &model, &error);
+            model_load_text("x/config.json", json, strlen(json), &model, &error);
         cr_expect(status == (i < 3 ? LLMPERF_E_SPEC : LLMPERF_E_UNSUPPORTED), "%d: %s", i,
                   error.text);
     }

@@ -7,6 +7,9 @@
 
 #include "random_case.h"
 #include "steps.h"
+#include "config_object.h"
+#include "fits.h"
+#include "config.h"
 
 enum { MODELS = 2, CALIBS = 3, DTYPES = 3, DEGREES = 2, BATCHES = 2, FITS = 9 };
 enum { CASES_ALL = MODELS * CALIBS * DTYPES * DEGREES * BATCHES };
@@ -19,10 +22,10 @@ static llmperf_hw hw;
 static void add_fit(llmperf_calib *to, llmperf_calib_key key, double launch_s)
 {
     llmperf_error error = {0};
-    llmperf_calib_entry entry = llmperf_calib_ideal((llmperf_op_kind)key.kind);
+    llmperf_calib_entry entry = calib_ideal((llmperf_op_kind)key.kind);
     entry.key = key;
     entry.param[LLMPERF_PARAM_LAUNCH] = launch_s;
-    cr_assert(llmperf_calib_add(to, &entry, &error) == LLMPERF_OK, "%s", error.text);
+    cr_assert(calib_add(to, &entry, &error) == LLMPERF_OK, "%s", error.text);
 }
 
 /* Products plain, with one row, of 8-bit weights; attention of single and grouped heads, over an 8-bit
@@ -47,7 +50,7 @@ static void fill_calibs(void)
     key[7].head_size = LLMPERF_HEAD_SIZE_64;
     key[8].stored = LLMPERF_DTYPE_FP8;
     for (int k = 0; k < CALIBS; k++)
-        llmperf_calib_init(&calib[k]);
+        calib_init(&calib[k]);
     for (int i = 0; i < FITS; i++) {
         add_fit(&calib[0], key[i], 1e-5 * (i + 1));
         add_fit(&calib[1], key[FITS - 1 - i], 1e-5 * (FITS - i));
@@ -69,8 +72,8 @@ static llmperf_config config_of(int number)
         .tp = number / (MODELS * CALIBS * DTYPES) % DEGREES ? 4 : 2,
         .batch = 1 + number / (MODELS * CALIBS * DTYPES * DEGREES),
     };
-    llmperf_status status = llmperf_config_init(&c, &model[number % MODELS], &hw,
-                                                &calib[number / MODELS % CALIBS], &w, &error);
+    llmperf_status status =
+        config_init(&c, &model[number % MODELS], &hw, &calib[number / MODELS % CALIBS], &w, &error);
     cr_assert(status == LLMPERF_OK, "%s", error.text);
     return c;
 }
