@@ -125,8 +125,8 @@ def wrong(kind, name, function, interface):
     values = [("NULL", due)]
     if kind.startswith("const ") and kind.endswith("*"):
         stem = bare(kind).replace("llmperf_", "")
-        values += [(f"&wrong_{stem}[{i}]", strict) for i, strict in
-                   enumerate(WRONG_STRUCTS.get(stem, []))]
+        values += [(f"&wrong_{stem}[{i}]", strict or f"{stem}:{function}" in ALL_DUE)
+                   for i, strict in enumerate(WRONG_STRUCTS.get(stem, []))]
     return values
 
 
@@ -135,6 +135,8 @@ WRONG_STRUCTS = {"hw": [True, True, True, False, False], "op": [False] * 7, "run
                  "workload": [False] * 9, "notes": [True, True], "spec_paths": [True, True],
                  "calib_key": [False], "decoder": [True] * 6, "segment": [False] * 2,
                  "plot_point": [False], "plot_mark": [False], "sweep_row": [False]}
+# Where it is due for every wrong struct of a type.
+ALL_DUE = {"workload:llmperf_config_new"}
 
 
 def calls(interface):
