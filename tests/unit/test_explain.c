@@ -497,6 +497,7 @@ Test(explain, shows_the_operators_of_prefill_when_asked)
         .name = "lm_head", .c = &c, .prediction = &prediction, .asked = &asked, .prefill = true};
     cr_assert_eq(llmperf_explain(&query, &explanation, NULL), LLMPERF_OK);
     cr_expect_str_eq(explanation->steps[0].formula, "b"); /* the last token of each prompt */
+    llmperf_explanation_free(explanation);
     query.name = "attn.qkv";
     cr_assert_eq(llmperf_explain(&query, &explanation, NULL), LLMPERF_OK);
     cr_expect_str_eq(explanation->steps[0].formula, "b s");
