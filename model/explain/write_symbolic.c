@@ -19,8 +19,8 @@ enum { PRINTED_MAX = 512 };
 /* Operators of one phase as they are printed: equal ones once. */
 typedef struct printed {
     int count;
-    op_formulas *rows;             /* of PRINTED_MAX */
-    const char *form[PRINTED_MAX]; /* NULL, or the form that they belong to */
+    op_formulas *rows; /* of PRINTED_MAX */
+    const char **form; /* likewise: NULL, or the form that they belong to */
 } printed;
 
 static bool same_formulas(const op_formulas *a, const op_formulas *b)
@@ -127,7 +127,8 @@ static llmperf_status collect_phase(printed *all, const llmperf_config *c, bool 
     llmperf_config *form = malloc(sizeof *form);
     llmperf_status status = LLMPERF_OK;
     all->rows = malloc(PRINTED_MAX * sizeof *all->rows);
-    bool ok = all->rows && model && form;
+    all->form = malloc(PRINTED_MAX * sizeof *all->form);
+    bool ok = all->rows && all->form && model && form;
     if (ok && !c)
         status = collect_forms(all, decode, form, model, error);
     for (int i = 0; c && ok && i < c->model->layer_kind_count; i++)
@@ -500,7 +501,9 @@ llmperf_status llmperf_write_symbolic(FILE *out, const char *name, const llmperf
         status = record_symbolic(out, f->sink, c, phases, &use, error);
     else if (status == LLMPERF_OK)
         status = page_symbolic(out, f->page, c, phases, &use, style && style->color, error);
-    free(phases[0].rows);
-    free(phases[1].rows);
+    for (int i = 0; i < 2; i++) {
+        free(phases[i].rows);
+        free(phases[i].form);
+    }
     return status;
 }
