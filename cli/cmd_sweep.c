@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* llmperf sweep MODEL HARDWARE[,HARDWARE...]: the cross product of axes, spread over threads. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ enum {
     QUANTS_MAX = 16,
     WORD_MAX = 64,
     JOBS_MAX = 256,
-    BLOCK = 32768, /* points computed before they are written, in order */
+    BLOCK = 4096, /* points computed before they are written, in order */
     TEXT_ROWS = 40,
 };
 
@@ -284,12 +285,20 @@ static llmperf_status make_cases(sweep *s, llmperf_notes *skipped, llmperf_error
 
 /* ---- evaluation ------------------------------------------------------------------------------------ */
 
+/* Points in a row whose results are written together. */
+typedef struct block {
+    int64_t from, to;
+    _Atomic int64_t next;    /* to be computed */
+    llmperf_sweep_row *rows; /* rows[i - from] */
+} block;
+
+/* One thread's part in it. */
 typedef struct job {
     const sweep *s;
-    int64_t from, to, stride;
+    int64_t stride;
     llmperf_config *moved;
-    llmperf_sweep_row *rows; /* rows[i - from] */
     llmperf_workspace *workspace;
+    block *block;
 } job;
 
 static void evaluate(const job *j, int64_t index, llmperf_sweep_row *ret_row)
@@ -325,43 +334,39 @@ static void evaluate(const job *j, int64_t index, llmperf_sweep_row *ret_row)
     llmperf_point_of(c, s->phase, j->workspace, &ret_row->point);
 }
 
+/* Takes points of the block, a handful at a time, until none is left. */
 static void *work(void *argument)
 {
+    enum { HANDFUL = 64 };
     job *j = argument;
-    for (int64_t i = j->from; i < j->to; i++)
-        evaluate(j, i * j->stride, &j->rows[i - j->from]);
-    return NULL;
+    for (;;) {
+        int64_t from = atomic_fetch_add(&j->block->next, HANDFUL);
+        int64_t to = from + HANDFUL < j->block->to ? from + HANDFUL : j->block->to;
+        if (from >= to)
+            return NULL;
+        for (int64_t i = from; i < to; i++)
+            evaluate(j, i * j->stride, &j->block->rows[i - j->block->from]);
+    }
 }
 
-/* rows[0 .. to - from) of the points from .. to, spread over threads. */
-static void evaluate_block(const sweep *s, int jobs, int64_t from, int64_t to, int64_t stride,
-                           llmperf_workspace *const *workspaces, llmperf_sweep_row *rows)
+/* Computes a block on `jobs` threads, of which this one is the last to come: it writes the block before
+ * meanwhile (count 0 = there is none). */
+static void evaluate_block(job *jobs_of, int jobs, block *next, llmperf_sweep_writer *writer,
+                           const llmperf_sweep_row *written, int64_t count)
 {
-    job job_of[JOBS_MAX];
     pthread_t thread[JOBS_MAX];
     bool started[JOBS_MAX] = {false};
-    int64_t share = (to - from + jobs - 1) / jobs;
     for (int i = 0; i < jobs; i++) {
-        int64_t begin = from + i * share, end = begin + share;
-        begin = begin < to ? begin : to;
-        end = end < to ? end : to;
-        job_of[i] = (job){.s = s,
-                          .from = begin,
-                          .to = end,
-                          .stride = stride,
-                          .moved = s->moved[i],
-                          .rows = rows + (begin - from),
-                          .workspace = workspaces[i]};
-        if (i > 0 && begin < end)
-            started[i] = pthread_create(&thread[i], NULL, work, &job_of[i]) == 0;
+        jobs_of[i].block = next;
+        started[i] = i > 0 && next->from < next->to &&
+                     pthread_create(&thread[i], NULL, work, &jobs_of[i]) == 0;
     }
-    work(&job_of[0]);
-    for (int i = 1; i < jobs; i++) {
-        if (started[i])
+    for (int64_t i = 0; i < count; i++)
+        llmperf_sweep_row_write(writer, &written[i]);
+    work(&jobs_of[0]);
+    for (int i = 1; i < jobs; i++)
+        if (started[i]) /* else the others did its share */
             pthread_join(thread[i], NULL);
-        else /* no thread to be had: this one does it */
-            work(&job_of[i]);
-    }
 }
 
 /* Each name once, with commas; NULL = none. */
@@ -411,27 +416,36 @@ static llmperf_status write_all(sweep *s, const sweep_arguments *a, common_outpu
     char names[LLMPERF_TEXT_MAX];
     const char *calibrations = calibration_names(s, names, sizeof names);
     llmperf_sweep_writer *writer = NULL;
-    llmperf_sweep_row *rows = malloc(BLOCK * sizeof *rows);
+    llmperf_sweep_row *rows = malloc(2 * BLOCK * sizeof *rows); /* one computed, one written */
     if (!rows)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    llmperf_workspace *workspaces[JOBS_MAX] = {NULL};
+    job jobs_of[JOBS_MAX] = {{0}};
     llmperf_status status = LLMPERF_OK;
-    for (int i = 0; i < jobs && status == LLMPERF_OK; i++)
-        status = llmperf_workspace_new(NULL, LLMPERF_SEGMENTS_MAX, &workspaces[i], error);
-    for (int i = 0; i < jobs && status == LLMPERF_OK; i++)
-        status = llmperf_config_copy(s->cases[0], &s->moved[i], error);
+    for (int i = 0; i < jobs && status == LLMPERF_OK; i++) {
+        jobs_of[i] = (job){.s = s, .stride = stride};
+        status = llmperf_workspace_new(NULL, LLMPERF_SEGMENTS_MAX, &jobs_of[i].workspace, error);
+        if (status == LLMPERF_OK)
+            status = llmperf_config_copy(s->cases[0], &s->moved[i], error);
+        jobs_of[i].moved = s->moved[i];
+    }
     if (status == LLMPERF_OK)
         status = llmperf_sweep_open(output->file, output->format, s->models[0], calibrations,
                                     s->phase, axes, s->points, shown, &style, &writer, error);
-    for (int64_t from = 0; status == LLMPERF_OK && from < shown && !ferror(output->file);
-         from += BLOCK) {
+    int64_t ready = 0; /* computed, to be written */
+    for (int64_t from = 0; status == LLMPERF_OK && from < shown && !ferror(output->file);) {
         int64_t to = from + BLOCK < shown ? from + BLOCK : shown;
-        evaluate_block(s, jobs, from, to, stride, workspaces, rows);
-        for (int64_t i = 0; i < to - from; i++)
-            llmperf_sweep_row_write(writer, &rows[i]);
+        int half = (int)(from / BLOCK % 2);
+        block next = {.from = from, .to = to, .next = from, .rows = rows + half * BLOCK};
+        evaluate_block(jobs_of, jobs, &next, writer, rows + (1 - half) * BLOCK, ready);
+        ready = to - from;
+        from = to;
+        if (from == shown) { /* the last one has nothing beside it */
+            block none = {0};
+            evaluate_block(jobs_of, 1, &none, writer, next.rows, ready);
+        }
     }
     for (int i = 0; i < jobs; i++)
-        llmperf_workspace_free(workspaces[i]);
+        llmperf_workspace_free(jobs_of[i].workspace);
     free(rows);
     return status == LLMPERF_OK ? llmperf_sweep_close(writer, skipped, error) : status;
 }

@@ -98,7 +98,7 @@ static llmperf_estimate_kind kind_of(const llmperf_config *c, const interval_sum
 
 /* The estimate of what was added to *total, and to the workspace's interval where there is a
  * calibration; *ret_kind (may be NULL): what its value is. */
-static llmperf_estimate estimate_of(const llmperf_config *c, const llmperf_workspace *w,
+static llmperf_estimate estimate_of(const llmperf_config *c, llmperf_workspace *w,
                                     const llmperf_total *total, llmperf_spread_class class,
                                     llmperf_estimate_kind *ret_kind)
 {

@@ -397,7 +397,7 @@ static void add_wait(run_sum *sum, double waits)
     sum->part[1].host[LLMPERF_ENGINE_REQUEST] += wait_s;
 }
 
-static llmperf_estimate time_of(const run_sum *sum)
+static llmperf_estimate time_of(run_sum *sum)
 {
     static const llmperf_spread_class SPREADS[2] = {LLMPERF_SPREAD_DECODE_STEP,
                                                     LLMPERF_SPREAD_PREFILL_STEP};

@@ -140,7 +140,7 @@ static double fits_variance(const interval_sum *sum, const llmperf_calib *calib)
     return variance;
 }
 
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_config *c, double spread)
+llmperf_estimate interval_of(interval_sum *sum, const llmperf_config *c, double spread)
 {
     const llmperf_calib *calib = c->calib;
     /* a profile's residual was found on models that it has not seen: it holds what its fits of
@@ -150,7 +150,11 @@ llmperf_estimate interval_of(const interval_sum *sum, const llmperf_config *c, d
     double whole = sum->residual * fitted;
     variance += lent * lent + whole * whole;
     double s = fitted > 0 ? sqrt(variance) / fitted : 0;
-    double factor = exp(normal_quantile(c->workload.confidence) * s);
+    if (sum->confidence != c->workload.confidence) {
+        sum->confidence = c->workload.confidence;
+        sum->quantile = normal_quantile(sum->confidence);
+    }
+    double factor = exp(sum->quantile * s);
     double least = sum->floor_s / llmperf_param_limits(LLMPERF_PARAM_MEMORY).most;
     return (llmperf_estimate){
         .value = sum->time_s,

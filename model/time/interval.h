@@ -18,6 +18,8 @@ typedef struct interval_sum {
     double linear[LLMPERF_CALIB_ENTRIES_MAX], square[LLMPERF_CALIB_ENTRIES_MAX]; /* of t, t^2 */
     /* of a profile's parameters beside the operators: sum of t d(log t)/d(log parameter) */
     double host[LLMPERF_ENGINE_PARAM_COUNT];
+    /* z of the confidence that was asked last: many intervals ask for one. 0 = none yet */
+    double confidence, quantile;
 } interval_sum;
 
 /* Nothing so far; residual: an engine profile's, once for the whole. */
@@ -27,7 +29,7 @@ void interval_begin(interval_sum *sum, const llmperf_calib *calib, double residu
  * calibration. */
 void interval_add(interval_sum *sum, const llmperf_config *c, const llmperf_op *op,
                   const llmperf_time *time, const llmperf_gradient *gradient, double times);
-llmperf_estimate interval_of(const interval_sum *sum, const llmperf_config *c, double spread);
+llmperf_estimate interval_of(interval_sum *sum, const llmperf_config *c, double spread);
 
 /* Adds the host's part of `times` equal steps, host_s each. */
 void interval_add_host(interval_sum *sum, const llmperf_config *c, const llmperf_segment *segments,
