@@ -133,7 +133,7 @@ llmperf_status llmperf_fail_va(llmperf_error *error, llmperf_status status, cons
     if (used == sizeof error->text || is_full(error->text, used))
         return status;
 
-    char message[LLMPERF_ERROR_TEXT_MAX];
+    char message[FAULT_ROOM + 1]; /* what is longer has no room anyway */
     locale_scope scope = enter_neutral_locale();
     int length = vsnprintf(message, sizeof message, format, arguments);
     leave_neutral_locale(scope);

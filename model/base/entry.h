@@ -22,6 +22,13 @@
  * INIT. */
 #define IS_SIZED(pointer) ((pointer)->size == sizeof *(pointer))
 
+/* Of a function with a large local that must not lie in the frames of its callers too. */
+#if defined(__GNUC__)
+#define OWN_FRAME __attribute__((noinline))
+#else
+#define OWN_FRAME
+#endif
+
 /* Is an enum's value one of the first `count`? */
 #define IS_BELOW(value, count) ((unsigned)(value) < (unsigned)(count))
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "entry.h"
 #include "llmperf/engine.h"
 #include "calib_object.h"
 #include "engine_object.h"
@@ -105,47 +106,46 @@ static void set_product_on_cpu(const llmperf_engine_part *part, const llmperf_hw
 }
 
 /* The parameters of the entry of one kind, regime and dtype. */
-static llmperf_calib_entry entry_of(const llmperf_engine_part *part, const llmperf_hw *hw,
-                                    llmperf_calib_key key)
+static void fill_entry(const llmperf_engine_part *part, const llmperf_hw *hw, llmperf_calib_key key,
+                       llmperf_calib_entry *e)
 {
-    llmperf_calib_entry e = calib_ideal((llmperf_op_kind)key.kind);
+    *e = *ideal_entry((llmperf_op_kind)key.kind);
     const double *profile = part->param;
     llmperf_dtype dtype = (llmperf_dtype)key.dtype;
-    e.key = key;
-    e.param[LLMPERF_PARAM_NORM] = 1;
-    e.param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_WEIGHT];
+    e->key = key;
+    e->param[LLMPERF_PARAM_NORM] = 1;
+    e->param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_WEIGHT];
     switch (key.kind) {
     case LLMPERF_KIND_GEMM:
         if (is_processor(hw)) {
-            set_product_on_cpu(part, hw, &e);
+            set_product_on_cpu(part, hw, e);
             break;
         }
-        e.param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_COMPUTE];
+        e->param[LLMPERF_PARAM_COMPUTE] = profile[LLMPERF_ENGINE_COMPUTE];
         if (key.experts)
-            e.param[LLMPERF_PARAM_GROUP] = profile[LLMPERF_ENGINE_EXPERTS];
-        e.param[LLMPERF_PARAM_UNPACK] = 1 / profile[LLMPERF_ENGINE_STORED] - 1;
+            e->param[LLMPERF_PARAM_GROUP] = profile[LLMPERF_ENGINE_EXPERTS];
+        e->param[LLMPERF_PARAM_UNPACK] = 1 / profile[LLMPERF_ENGINE_STORED] - 1;
         break;
     case LLMPERF_KIND_ATTENTION:
         if (key.regime == LLMPERF_REGIME_DECODE) {
-            e.param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_KV];
-            e.param[LLMPERF_PARAM_COMPUTE] = fmin(MOST, decode_efficiency(part, hw, dtype));
-            e.compute_is_reads = !is_processor(hw);
+            e->param[LLMPERF_PARAM_MEMORY] = profile[LLMPERF_ENGINE_KV];
+            e->param[LLMPERF_PARAM_COMPUTE] = fmin(MOST, decode_efficiency(part, hw, dtype));
+            e->compute_is_reads = !is_processor(hw);
         } else {
-            e.param[LLMPERF_PARAM_COMPUTE] =
+            e->param[LLMPERF_PARAM_COMPUTE] =
                 fmin(MOST, profile[LLMPERF_ENGINE_ATTENTION] * unit_share(hw, dtype));
-            e.param[LLMPERF_PARAM_SCORE] = fmin(1e4, score_channels(part, hw, dtype));
+            e->param[LLMPERF_PARAM_SCORE] = fmin(1e4, score_channels(part, hw, dtype));
         }
         break;
     case LLMPERF_KIND_COLLECTIVE:
-        e.param[LLMPERF_PARAM_MEMORY] = 1;
-        e.param[LLMPERF_PARAM_HOP] = profile[LLMPERF_ENGINE_HOP];
-        e.param[LLMPERF_PARAM_LINK] = profile[LLMPERF_ENGINE_LINK];
+        e->param[LLMPERF_PARAM_MEMORY] = 1;
+        e->param[LLMPERF_PARAM_HOP] = profile[LLMPERF_ENGINE_HOP];
+        e->param[LLMPERF_PARAM_LINK] = profile[LLMPERF_ENGINE_LINK];
         break;
     default: /* norms, gathers, scans: their bytes decide */
         break;
     }
-    set_errors(&e, part, hw);
-    return e;
+    set_errors(e, part, hw);
 }
 
 /* The efficiencies of processors are products of profile parameters and a constant, up to MOST. */
@@ -237,17 +237,25 @@ static bool has_fit(const llmperf_calib *calib, int kind, int regime)
     return false;
 }
 
+/* In range, and there is room: they are few. */
+OWN_FRAME static void add_entry(const llmperf_engine_part *part, const llmperf_hw *hw,
+                                llmperf_calib_key key, llmperf_calib *calib)
+{
+    llmperf_calib_entry e;
+    fill_entry(part, hw, key, &e);
+    calib_add(calib, &e, NULL);
+}
+
 /* Products of one arithmetic, an entry per format of weights. */
 static void add_formats(const llmperf_engine_part *part, const llmperf_hw *hw, uint8_t dtype,
                         llmperf_calib *calib)
 {
-    for (int i = 0; i < FORMAT_COUNT; i++) {
-        llmperf_calib_entry e = entry_of(
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        add_entry(
             part, hw,
             (llmperf_calib_key){
-                .kind = LLMPERF_KIND_GEMM, .dtype = dtype, .stored = FORMATS[i].stored, .near = 1});
-        calib_add(calib, &e, NULL);
-    }
+                .kind = LLMPERF_KIND_GEMM, .dtype = dtype, .stored = FORMATS[i].stored, .near = 1},
+            calib);
 }
 
 static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
@@ -275,21 +283,18 @@ static void add_entries(const llmperf_engine_part *part, const llmperf_hw *hw,
         for (int dtype = 1; dtype < LLMPERF_DTYPE_COUNT; dtype++) {
             if (!(hw->peak_flop_per_s[dtype] > 0) || (!any_dtype && dtype != vector))
                 continue;
-            llmperf_calib_entry e = entry_of(part, hw,
-                                             (llmperf_calib_key){.kind = ROWS[i].kind,
-                                                                 .regime = ROWS[i].regime,
-                                                                 .experts = ROWS[i].experts,
-                                                                 .dtype = (uint8_t)dtype});
-            calib_add(calib, &e, NULL); /* in range, and room: they are few */
+            add_entry(part, hw,
+                      (llmperf_calib_key){.kind = ROWS[i].kind,
+                                          .regime = ROWS[i].regime,
+                                          .experts = ROWS[i].experts,
+                                          .dtype = (uint8_t)dtype},
+                      calib);
             if (is_processor(hw) && ROWS[i].kind == LLMPERF_KIND_GEMM)
                 add_formats(part, hw, (uint8_t)dtype, calib);
         }
     }
-    if (!has_fit(kernels, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE)) {
-        llmperf_calib_entry e =
-            entry_of(part, hw, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE});
-        calib_add(calib, &e, NULL);
-    }
+    if (!has_fit(kernels, LLMPERF_KIND_COLLECTIVE, LLMPERF_REGIME_NONE))
+        add_entry(part, hw, (llmperf_calib_key){.kind = LLMPERF_KIND_COLLECTIVE}, calib);
 }
 
 void engine_calib(const llmperf_engine *engine, const llmperf_engine_part *part,

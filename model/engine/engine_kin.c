@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "config.h"
+#include "entry.h"
 #include "kin.h"
 #include "llmperf/engine.h"
 #include "engine_object.h"
@@ -107,10 +108,18 @@ bool engine_lends(const llmperf_engine_part *part)
 }
 
 /* Who lends, how alike they are to one another and to the part that asks. */
+enum { TRIANGLE = LLMPERF_ENGINE_PARTS_MAX * (LLMPERF_ENGINE_PARTS_MAX + 1) / 2 };
+
+/* Where row i and column j <= i of a lower triangle lie. */
+static int at(int i, int j)
+{
+    return i * (i + 1) / 2 + j;
+}
+
 typedef struct lenders {
     int count;
     const llmperf_engine_part *part[LLMPERF_ENGINE_PARTS_MAX];
-    double like[LLMPERF_ENGINE_PARTS_MAX][LLMPERF_ENGINE_PARTS_MAX];
+    double like[TRIANGLE]; /* lower one, see at() */
     double to[LLMPERF_ENGINE_PARTS_MAX];
     double doubt[LLMPERF_ENGINE_PARTS_MAX]; /* variance that another load and few rows add */
 } lenders;
@@ -143,8 +152,8 @@ static int gather_lenders(const llmperf_engine_part *const *parts,
         bool counts = any_load || ret->part[i]->serving == serving;
         ret->doubt[i] = doubt_of(ret->part[i], !counts);
         ret->to[i] = engine_likeness(own, hw);
-        for (int j = 0; j < ret->count; j++)
-            ret->like[i][j] = i == j ? 1 : engine_likeness(own, parts_hw[from[j]]);
+        for (int j = 0; j <= i; j++)
+            ret->like[at(i, j)] = i == j ? 1 : engine_likeness(own, parts_hw[from[j]]);
         if (counts && ret->to[i] > best) {
             best = ret->to[i];
             nearest = from[i];
@@ -154,27 +163,27 @@ static int gather_lenders(const llmperf_engine_part *const *parts,
 }
 
 /* x = (like + diag(noise))^-1 x, by Cholesky; false where the matrix is not positive. */
-static bool solve(const lenders *l, const double *noise, double *x)
+OWN_FRAME static bool solve(const lenders *l, const double *noise, double *x)
 {
-    double root[LLMPERF_ENGINE_PARTS_MAX][LLMPERF_ENGINE_PARTS_MAX];
+    double root[TRIANGLE];
     for (int i = 0; i < l->count; i++)
         for (int j = 0; j <= i; j++) {
-            double sum = l->like[i][j] + (i == j ? noise[i] : 0);
+            double sum = l->like[at(i, j)] + (i == j ? noise[i] : 0);
             for (int k = 0; k < j; k++)
-                sum -= root[i][k] * root[j][k];
+                sum -= root[at(i, k)] * root[at(j, k)];
             if (i == j && !(sum > 0))
                 return false;
-            root[i][j] = i == j ? sqrt(sum) : sum / root[j][j];
+            root[at(i, j)] = i == j ? sqrt(sum) : sum / root[at(j, j)];
         }
     for (int i = 0; i < l->count; i++) {
         for (int k = 0; k < i; k++)
-            x[i] -= root[i][k] * x[k];
-        x[i] /= root[i][i];
+            x[i] -= root[at(i, k)] * x[k];
+        x[i] /= root[at(i, i)];
     }
     for (int i = l->count - 1; i >= 0; i--) {
         for (int k = i + 1; k < l->count; k++)
-            x[i] -= root[k][i] * x[k];
-        x[i] /= root[i][i];
+            x[i] -= root[at(k, i)] * x[k];
+        x[i] /= root[at(i, i)];
     }
     return true;
 }

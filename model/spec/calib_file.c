@@ -353,10 +353,17 @@ static void read_range(doc_reader *r, doc_node *map, llmperf_calib_quality *q)
 
 /* ---- the file -------------------------------------------------------------------------------------- */
 
+OWN_FRAME static void add_fit(doc_reader *r, const doc_node *map, const llmperf_calib_entry *e,
+                              llmperf_calib *calib)
+{
+    llmperf_error own = {0};
+    if (calib_add(calib, e, &own) != LLMPERF_OK)
+        reader_done(r, doc_fail(r->document, map, r->error, "%s", own.text));
+}
+
 static void read_fit(doc_reader *r, doc_node *map, llmperf_calib *calib)
 {
     llmperf_calib_entry e = {0};
-    llmperf_error own = {0};
     char what[96];
     if (!reader_is_kind(r, map, DOC_MAP, "{kind: gemm, dtype: bf16, parameters: {}}"))
         return;
@@ -383,8 +390,8 @@ static void read_fit(doc_reader *r, doc_node *map, llmperf_calib *calib)
     if (twice)
         reader_done(r, doc_fail(r->document, map, r->error, "a second fit for %s; one is allowed",
                                 llmperf_calib_describe(&e.key, what, sizeof what)));
-    else if (r->status == LLMPERF_OK && calib_add(calib, &e, &own) != LLMPERF_OK)
-        reader_done(r, doc_fail(r->document, map, r->error, "%s", own.text));
+    else if (r->status == LLMPERF_OK)
+        add_fit(r, map, &e, calib);
     if (before != LLMPERF_OK)
         r->status = before;
 }

@@ -185,11 +185,14 @@ static bool readable(const char *path)
 static llmperf_status unknown(const name_list *list, const char *kind, const char *name,
                               llmperf_error *error)
 {
-    const char *words[NAMES_MAX + 1];
+    const char **words = malloc(sizeof *words * ((size_t)list->count + 1));
+    if (!words)
+        return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     for (int i = 0; i < list->count; i++)
         words[i] = list->name[i];
     words[list->count] = NULL;
-    const char *near = llmperf_nearest(name, words);
+    const char *near = llmperf_nearest(name, words); /* one of the list's own */
+    free(words);
     const char *what = strcmp(kind, "models") == 0     ? "model"
                        : strcmp(kind, "hardware") == 0 ? "hardware"
                        : strcmp(kind, "engine") == 0   ? "engine profile"

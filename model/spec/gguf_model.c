@@ -295,15 +295,19 @@ static void read_model(gguf_reader *r)
 
 static llmperf_status read_gguf(gguf *file, llmperf_model *ret_model, llmperf_error *error)
 {
-    llmperf_model model = {0};
-    gguf_reader r = {.file = file, .model = &model, .error = error};
-    read_model(&r);
+    llmperf_model *model = calloc(1, sizeof *model);
+    gguf_reader r = {.file = file, .model = model, .error = error};
+    if (model)
+        read_model(&r);
+    else
+        r.status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     if (r.status == LLMPERF_OK)
-        r.status = model_check(&model, error);
+        r.status = model_check(model, error);
     if (r.status == LLMPERF_OK) {
         warn(&r);
-        *ret_model = model;
+        *ret_model = *model;
     }
+    free(model);
     free(r.blocks);
     free(r.layer_sums);
     gguf_free(file);

@@ -269,8 +269,9 @@ static void count_mtp(hf_reader *r)
 llmperf_status spec_hf_read(doc *document, doc *second, llmperf_model *ret_model,
                             llmperf_error *error)
 {
-    llmperf_model model = {0};
-    hf_reader r = {.document = document, .model = &model, .error = error};
+    llmperf_model *model = ret_model;
+    memset(model, 0, sizeof *model);
+    hf_reader r = {.document = document, .model = model, .error = error};
     r.outer = doc_root(document);
     if (r.outer->kind != DOC_MAP)
         return doc_fail(document, r.outer, error,
@@ -288,15 +289,14 @@ llmperf_status spec_hf_read(doc *document, doc *second, llmperf_model *ret_model
         r.family->hook(&r);
     if (r.status == LLMPERF_OK)
         check_kv_heads(&r);
-    spec_uniform_weights(&model, (llmperf_dtype)model.dtype);
+    spec_uniform_weights(model, (llmperf_dtype)model->dtype);
     read_quantisation(&r, second);
     if (r.status == LLMPERF_OK)
         hf_plan_layers(&r);
     if (r.status != LLMPERF_OK)
         return r.status;
     count_mtp(&r);
-    quant_outside(&r.quant, &model);
-    snprintf(model.source, sizeof model.source, "config.json");
-    *ret_model = model;
+    quant_outside(&r.quant, model);
+    snprintf(model->source, sizeof model->source, "config.json");
     return LLMPERF_OK;
 }

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -534,13 +535,19 @@ static void read_hw(hw_reader *r, doc_node *root)
 
 static llmperf_status read_document(doc *document, llmperf_hw *ret_hw, llmperf_error *error)
 {
-    llmperf_hw hw = LLMPERF_HW_INIT;
-    hw_reader r = {.document = document, .hw = &hw, .error = error};
-    read_hw(&r, doc_root(document));
+    llmperf_hw *hw = calloc(1, sizeof *hw);
+    hw_reader r = {.document = document, .hw = hw, .error = error};
+    if (hw) {
+        hw->size = sizeof *hw;
+        read_hw(&r, doc_root(document));
+    } else {
+        r.status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    }
     if (r.status == LLMPERF_OK)
-        r.status = llmperf_hw_check(&hw, error);
+        r.status = llmperf_hw_check(hw, error);
     if (r.status == LLMPERF_OK)
-        *ret_hw = hw;
+        *ret_hw = *hw;
+    free(hw);
     doc_free(document);
     return r.status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading a model: the choice between our YAML, a Hugging Face config.json and a GGUF file. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -8,20 +9,6 @@
 #include "read.h"
 #include "entry.h"
 #include "model_object.h"
-
-static llmperf_status read_document(doc *document, doc *second, llmperf_model *ret_model,
-                                    llmperf_error *error)
-{
-    llmperf_model model;
-    llmperf_status status = doc_is_json(document) ? spec_hf_read(document, second, &model, error)
-                                                  : spec_yaml_read(document, &model, error);
-    if (status == LLMPERF_OK)
-        status = model_check(&model, error);
-    if (status == LLMPERF_OK)
-        *ret_model = model;
-    doc_free(document);
-    return status;
-}
 
 /* A config.json bears no name: its folder does, else the file's stem. */
 static void name_by_path(llmperf_model *model, const char *path)
@@ -50,6 +37,30 @@ static void name_by_path(llmperf_model *model, const char *path)
     llmperf_escape(raw, model->name, sizeof model->name);
 }
 
+/* path: by which a config.json is named. */
+static llmperf_status read_document(doc *document, doc *second, const char *path,
+                                    llmperf_model *ret_model, llmperf_error *error)
+{
+    llmperf_model *model = malloc(sizeof *model);
+    const bool is_config = doc_is_json(document);
+    llmperf_status status = LLMPERF_OK;
+    if (!model)
+        status = llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
+    else if (is_config)
+        status = spec_hf_read(document, second, model, error);
+    else
+        status = spec_yaml_read(document, model, error);
+    if (status == LLMPERF_OK)
+        status = model_check(model, error);
+    if (status == LLMPERF_OK && is_config)
+        name_by_path(model, path);
+    if (status == LLMPERF_OK)
+        *ret_model = *model;
+    free(model);
+    doc_free(document);
+    return status;
+}
+
 /* hf_quant_config.json beside a config.json: NULL when there is none. */
 static llmperf_status load_second(const char *path, doc **ret_second, llmperf_error *error)
 {
@@ -68,7 +79,6 @@ llmperf_status model_load(const char *path, llmperf_model *ret_model, llmperf_er
     char file[LLMPERF_PATH_MAX];
     struct stat info;
     doc *document, *second = NULL;
-    llmperf_model model;
     int length = snprintf(file, sizeof file, "%s", path);
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         length = snprintf(file, sizeof file, "%s/config.json", path);
@@ -80,21 +90,15 @@ llmperf_status model_load(const char *path, llmperf_model *ret_model, llmperf_er
     llmperf_status status = doc_load_file(file, &document, error);
     if (status != LLMPERF_OK)
         return status;
-    bool is_config = doc_is_json(document);
-    if (is_config)
+    if (doc_is_json(document))
         status = load_second(file, &second, error);
     if (status != LLMPERF_OK) {
         doc_free(document);
         return status;
     }
-    status = read_document(document, second, &model, error);
+    status = read_document(document, second, file, ret_model, error);
     doc_free(second);
-    if (status != LLMPERF_OK)
-        return status;
-    if (is_config)
-        name_by_path(&model, file);
-    *ret_model = model;
-    return LLMPERF_OK;
+    return status;
 }
 
 llmperf_status model_load_text(const char *name, const char *text, size_t size,
@@ -102,16 +106,6 @@ llmperf_status model_load_text(const char *name, const char *text, size_t size,
 {
     NEEDS(name && text && ret_model, error);
     doc *document;
-    llmperf_model model;
     llmperf_status status = doc_load_text(name, text, size, &document, error);
-    if (status != LLMPERF_OK)
-        return status;
-    bool is_config = doc_is_json(document);
-    status = read_document(document, NULL, &model, error);
-    if (status != LLMPERF_OK)
-        return status;
-    if (is_config)
-        name_by_path(&model, name);
-    *ret_model = model;
-    return LLMPERF_OK;
+    return status == LLMPERF_OK ? read_document(document, NULL, name, ret_model, error) : status;
 }

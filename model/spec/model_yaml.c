@@ -331,7 +331,9 @@ static void read_notes(model_reader *r, doc_node *root, llmperf_model *model)
 llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_error *error)
 {
     static const char *const more[] = {"aliases", "layers", "weights", "notes", NULL};
-    llmperf_model model = {.final_norm = true};
+    llmperf_model *model = ret_model;
+    memset(model, 0, sizeof *model);
+    model->final_norm = true;
     model_reader r = {.document = document, .error = error};
     doc_node *root = doc_root(document);
     char described[128];
@@ -340,17 +342,15 @@ llmperf_status spec_yaml_read(doc *document, llmperf_model *ret_model, llmperf_e
                         doc_describe(root, described, sizeof described));
     /* a misspelt key comes before the complaint that the right one is missing */
     refuse_unknown(&r, root, ROWS(MODEL_ROWS), more);
-    read_rows(&r, root, ROWS(MODEL_ROWS), &model);
+    read_rows(&r, root, ROWS(MODEL_ROWS), model);
     doc_node *name = doc_get(root, "name");
     if (name && name->kind == DOC_SCALAR && !doc_is_null(name))
-        done(&r, clean_name(document, name, model.name, error));
-    done(&r, read_aliases(document, root, &model.alias_count, model.aliases, error));
-    read_layers(&r, root, &model);
-    read_weights(&r, root, &model);
-    read_notes(&r, root, &model);
-    if (model.embedding_dim == 0)
-        model.embedding_dim = model.hidden;
-    if (r.status == LLMPERF_OK)
-        *ret_model = model;
+        done(&r, clean_name(document, name, model->name, error));
+    done(&r, read_aliases(document, root, &model->alias_count, model->aliases, error));
+    read_layers(&r, root, model);
+    read_weights(&r, root, model);
+    read_notes(&r, root, model);
+    if (model->embedding_dim == 0)
+        model->embedding_dim = model->hidden;
     return r.status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers of model documents: each turns a tree into a model; the caller checks and names it. */
+/* Readers of model documents: each turns a tree into a model; the caller checks and names it. What is in
+ * *ret_model after a failure means nothing. */
 #ifndef LLMPERF_SPEC_READ_H
 #define LLMPERF_SPEC_READ_H
 
