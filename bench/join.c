@@ -237,9 +237,9 @@ static llmperf_status join_sample(join *j, const llmperf_samples *all, const llm
     if (!run.gpu[0])
         memcpy(run.gpu, hw->name, sizeof run.gpu);
     if (sample->op.flop > 0 && hw->peak_flop_per_s[sample->op.dtype] <= 0)
-        return skip(j, &run, "the part has no peak of this dtype");
+        return skip(j, &run, "the device has no peak of this dtype");
     if (sample->op.devices > 1 && !llmperf_hw_link(hw, (int64_t)sample->op.devices))
-        return skip(j, &run, "the part has no link");
+        return skip(j, &run, "the device has no link");
     const llmperf_calib *calib = names_calib(&j->names, hw, &run, NULL, &status);
     if (status != LLMPERF_OK)
         return status;
@@ -427,10 +427,10 @@ static void note_kinds(const join *j, llmperf_comparison *c)
     if (bounds > 0)
         llmperf_note(&c->notes,
                      "%d of %d predictions are bounds, the roofline: no calibration is there for "
-                     "their part, or none was asked for",
+                     "their device, or none was asked for",
                      bounds, c->row_count);
     if (borrowed > 0)
-        llmperf_note(&c->notes, "%d of %d predictions borrow what was fitted on other parts",
+        llmperf_note(&c->notes, "%d of %d predictions borrow what was fitted on other devices",
                      borrowed, c->row_count);
     if (j->offline > 0)
         llmperf_note(

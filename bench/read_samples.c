@@ -739,7 +739,7 @@ static bool system_row(reader *r, llmperf_sample *s)
         if (strncmp(system, SYSTEMS[i].prefix, strlen(SYSTEMS[i].prefix)) == 0)
             part = SYSTEMS[i].part;
     if (!part)
-        return leave_out(r, false, "the parts of system '%.40s' are not known here", system);
+        return leave_out(r, false, "the devices of system '%.40s' are not known here", system);
     if (!count_of(r, C_DEVICES, NAN, &devices) || !count_of(r, C_PER_NODE, NAN, &per_node))
         return false;
     if (devices > per_node)

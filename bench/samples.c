@@ -76,7 +76,7 @@ llmperf_status llmperf_samples_name(llmperf_samples *samples, const char *name, 
         }
     if (samples->name_count >= LLMPERF_SAMPLE_NAMES_MAX)
         return llmperf_fail(error, LLMPERF_E_UNSUPPORTED,
-                            "more than %d names of parts, libraries, versions and files",
+                            "more than %d names of devices, libraries, versions and files",
                             LLMPERF_SAMPLE_NAMES_MAX - 1);
     memcpy(samples->name[samples->name_count], cut, sizeof cut);
     *ret_index = samples->name_count++;

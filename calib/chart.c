@@ -100,11 +100,11 @@ static int64_t reasons(const chooser *c, char *buffer, size_t size)
     const struct {
         int64_t count;
         const char *why;
-    } all[] = {{c->foreign, "of other parts"},
+    } all[] = {{c->foreign, "of other devices"},
                {c->other_library, "of other libraries"},
                {c->unasked, "of other formats or operators"},
                {c->warm, "that ran from a cache"},
-               {c->impossible, "that the part has no peak or link for"}};
+               {c->impossible, "that the device has no peak or link for"}};
     int64_t sum = 0;
     size_t used = 0;
     snprintf(buffer, size, "none");
@@ -555,7 +555,7 @@ llmperf_status llmperf_chart_dense(const llmperf_samples *samples,
         status = add_curves(&c, &GEMM, &found.shape[i], name, curves, &predicted, error);
         finish_dense(&c, &found.shape[i], predicted);
     }
-    describe_samples(&c, "Dense layers", curves);
+    describe_samples(&c, "Linear layers", curves);
     note_left_out(&counted, &curves->notes);
     note_drawn(found.count, all, "weight matrices", "--hidden", &curves->notes);
     if (status == LLMPERF_OK && found.count == 0)

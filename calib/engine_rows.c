@@ -59,14 +59,14 @@ static int part_of(builder *b, const llmperf_run *run, llmperf_error *why)
     const llmperf_hw *only = b->options->hw;
     bool serving = run->kind == LLMPERF_RUN_SERVING;
     if (only && run->gpu[0] && !llmperf_hw_is(only, run->gpu)) {
-        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "another part");
+        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "another device");
         return -1;
     }
     for (int i = 0; i < rows->part_count; i++)
         if (rows->serving[i] == serving && (only || llmperf_hw_is(&rows->part[i], run->gpu)))
             return i;
     if (rows->part_count == LLMPERF_ENGINE_PARTS_MAX) {
-        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "more than %d parts", LLMPERF_ENGINE_PARTS_MAX);
+        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "more than %d devices", LLMPERF_ENGINE_PARTS_MAX);
         return -1;
     }
     llmperf_hw *hw = &rows->part[rows->part_count];
@@ -74,7 +74,7 @@ static int part_of(builder *b, const llmperf_run *run, llmperf_error *why)
     if (only) {
         *hw = *only;
     } else if (!run->gpu[0]) {
-        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run names no part; --hw is needed");
+        llmperf_fail(why, LLMPERF_E_UNSUPPORTED, "the run names no device; --hw is needed");
         return -1;
     } else if (llmperf_find_hw(b->paths, run->gpu, path, why) != LLMPERF_OK ||
                llmperf_hw_load(path, hw, why) != LLMPERF_OK) {

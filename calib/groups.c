@@ -807,7 +807,7 @@ static void refuse_disagreement(llmperf_fit_one *one)
         return;
     one->status = LLMPERF_E_FIT;
     snprintf(one->why, sizeof one->why,
-             "the samples disagree by a factor of %.3g with each other: measured in company?",
+             "the samples disagree by a factor of %.3g with each other: measured under contention?",
              exp(fmin(one->entry.residual, 50)));
 }
 

@@ -57,7 +57,7 @@ static void put_parameters(FILE *out, const llmperf_engine_part *part)
         const char *name = llmperf_engine_param_name((llmperf_engine_param)k);
         if (part->error[k] > 0)
             fprintf(out, "    %-22s %11.4g +- %.0f %%%s\n", name, part->param[k],
-                    100 * part->error[k], part->fitted & 1u << k ? "" : "  (by like parts)");
+                    100 * part->error[k], part->fitted & 1u << k ? "" : "  (by like devices)");
     }
     fprintf(out, "    %-22s %11.3g decode, %.3g prefill\n", "residual", part->decode_residual,
             part->prefill_residual);
@@ -66,7 +66,7 @@ static void put_parameters(FILE *out, const llmperf_engine_part *part)
 void llmperf_write_engine_fit(FILE *out, const llmperf_engine *engine, bool parameters)
 {
     fprintf(out, "%-24s %6s %6s %7s %7s %7s %7s %7s %8s %8s %8s %8s\n", "median errors in %",
-            "rows", "models", "fit", "mean", "P90", "bias", "unseen", "in 90 %", "by kin",
+            "rows", "models", "fit", "mean", "P90", "bias", "unseen", "in 90 %", "held-out",
             "roofline", "constant");
     for (int i = 0; i < engine->part_count; i++) {
         const llmperf_engine_part *part = &engine->part[i];

@@ -170,7 +170,8 @@ static void put_notes(FILE *out, const llmperf_session *s, const llmperf_peaks *
                   "them"}};
     fputs("\n", out);
     if (2 * p->contended > s->samples.count)
-        fputs("  MEASURED IN COMPANY: most samples were disturbed, so the rates above and the fit "
+        fputs("  MEASURED UNDER CONTENTION: most samples were disturbed, so the rates above and "
+              "the fit "
               "are\n"
               "  those of a busy machine. Repeat on a quiet one.\n",
               out);
@@ -181,9 +182,9 @@ static void put_notes(FILE *out, const llmperf_session *s, const llmperf_peaks *
                     flags[i].what);
     put_memory(out, s, calib);
     if (is_above(s, p, hw))
-        fputs(
-            "  - above 100 %: the datasheet's figure is for a lower clock, or is not this part's\n",
-            out);
+        fputs("  - above 100 %: the datasheet's figure is for a lower clock, or is not this "
+              "device's\n",
+              out);
     for (int i = 0; i < s->opened.device.notes.count; i++)
         fprintf(out, "  - %s\n", s->opened.device.notes.text[i]);
     for (int i = 0; i < s->plan.skipped.count; i++)

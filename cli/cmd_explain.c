@@ -110,7 +110,7 @@ const option_command COMMAND_EXPLAIN = {
     .about =
         "Prints how a number of `predict` comes about: the formula, the formula with the numbers "
         "put in, the value, and for each input its value and where it comes from (an option, the "
-        "model's file, the part's file with the confidence of its source, another field).\n\n"
+        "model's file, the device's file with the confidence of its source, another field).\n\n"
         "FIELD is the path of a number in predict's JSON, such as memory.kv_bytes or tpot_s; the "
         "end of a path will do where only one fits. OPERATOR is a name of `layers`, such as "
         "attn.qkv. `llmperf explain list` lists both. Without HARDWARE only counts are explained.",

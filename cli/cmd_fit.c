@@ -20,7 +20,7 @@ typedef struct fit_arguments {
 
 static const option OPTIONS[] = {
     OPTION_ROW(fit_arguments, hw, TEXT, "hw", 0, "HARDWARE",
-               "the part that was measured: a shipped name or a YAML file (required for samples; "
+               "the device that was measured: a shipped name or a YAML file (required for samples; "
                "for runs the one to fit, else each row's)",
                .group = "Samples"),
     OPTION_ROW(fit_arguments, map, WORDS, "map", 0, "THEIR=OURS",
@@ -52,10 +52,10 @@ static const option OPTIONS[] = {
                "other names of the engine, in the files and for predict",
                .default_text = "those of the shipped profile", .group = "Runs"),
     OPTION_ROW(fit_arguments, quick, FLAG, "quick", 0, NULL,
-               "do not leave models and parts out to find the residuals", .group = "Runs"),
+               "do not leave models and devices out to find the residuals", .group = "Runs"),
     OPTION_ROW(
         fit_arguments, residuals, TEXT, "residuals", 0, "FILE",
-        "write each row with its predictions, by fits that did not see its model or its part "
+        "write each row with its predictions, by fits that did not see its model or its device "
         "too, as CSV",
         .group = "Runs"),
     OPTION_ROW(fit_arguments, source, TEXT, "source", 0, "TEXT",
@@ -67,7 +67,7 @@ static const option OPTIONS[] = {
                "take what these samples give no fit of from these calibrations, widened",
                .group = "Output"),
     OPTION_ROW(fit_arguments, name, TEXT, "name", 0, "NAME", "name of the calibration",
-               .default_text = "the part's and the library's", .group = "Output"),
+               .default_text = "the device's and the library's", .group = "Output"),
     OPTION_ROW(fit_arguments, date, TEXT, "date", 0, "DATE",
                "date that the calibration carries, such as 2026-02-28", .default_text = "none",
                .group = "Output"),
@@ -139,7 +139,7 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
     llmperf_status status = LLMPERF_OK;
     if (!a->hw)
         return llmperf_fail(error, LLMPERF_E_USAGE,
-                            "option '--hw' is missing; the part that was measured, such as "
+                            "option '--hw' is missing; the device that was measured, such as "
                             "h100-sxm, is required");
     for (int i = 0; i < 5 && status == LLMPERF_OK; i++)
         status = words_split(NAMES[i], texts[i], WORDS_MAX, "words", &w[i], error);
@@ -167,7 +167,8 @@ static llmperf_status fit_samples(const fit_arguments *a, const char *const *pat
     if (status != LLMPERF_OK)
         return status;
     if (fits->foreign > 0)
-        fprintf(stderr, "llmperf: %lld samples are of another part, the first of '%s'; left out\n",
+        fprintf(stderr,
+                "llmperf: %lld samples are of another device, the first of '%s'; left out\n",
                 (long long)fits->foreign, fits->other_part);
     if (llmperf_write_fits(stdout, fits, test, part->hw, &options, a->parameters) == 0)
         return llmperf_fail(error, LLMPERF_E_FIT, "no fit succeeded: %s", fits->fit[0].why);
@@ -226,8 +227,8 @@ const option_command COMMAND_FIT = {
         "operands that come from memory count: small ones that a cache holds are left out and "
         "counted. Bad rows are named and left out. Exit code 6 says that no fit succeeded.\n\n"
         "Files of whole engines' runs (end-to-end CSV, or what 'compare' reads) make an engine "
-        "profile instead (docs/engines.md): every part that the rows name, and how well it does "
-        "on models ('unseen') and parts ('by kin') that a fit was not shown.",
+        "profile instead (docs/engines.md): every device that the rows name, and how well it does "
+        "on models ('unseen') and parts ('held-out') that a fit was not shown.",
     .examples =
         "llmperf fit gemm.csv attention.csv --hw h100-sxm --library vllm -o h100-vllm.yaml\n"
         "llmperf fit train.csv.gz --hw l40s --op gemm --dtype bf16 --test dev.csv.gz\n"

@@ -476,11 +476,13 @@ const option_command COMMAND_PLOT = {
     .summary = "roofline, batching and latency curves: SVG, PNG, terminal",
     .about =
         "Draws one figure:\n\n"
-        "roofline MODEL HARDWARE: the operators of decode and prefill under the roofs of the part, "
+        "roofline MODEL HARDWARE: the operators of decode and prefill under the roofs of the "
+        "device, "
         "and with a calibration the roof that is reached.\n\n"
         "batch MODEL HARDWARE: throughput and time per output token against batch, with memory's "
         "limit and the compute-bound batch marked, and the interval as a band.\n\n"
-        "dense [MODEL] HARDWARE: FLOP/s and time of dense layers against the work of a launch, for "
+        "dense [MODEL] HARDWARE: FLOP/s and time of linear layers against the work of a launch, "
+        "for "
         "several hidden sizes, or for the layers of MODEL; time is flat until the knee.\n\n"
         "attention MODEL HARDWARE: FLOP/s and time of one layer's attention against batch for "
         "several lengths; --attention unfused shows the product of queries and keys.\n\n"

@@ -83,11 +83,12 @@ const option_command COMMAND_PREDICT = {
     .summary = "does it fit, how fast is it, and where does the time go",
     .about =
         "Predicts memory, time to first token, time per output token and throughput of MODEL on "
-        "HARDWARE, and the batch at which its dense layers turn compute-bound.\n\n"
+        "HARDWARE, and the batch at which its linear layers turn compute-bound.\n\n"
         "MODEL is a shipped name, a model YAML, a Hugging Face config.json or a folder that holds "
         "one, or a GGUF file. HARDWARE is a shipped name or a YAML. Times are those of the best "
-        "calibration for the part (the header names it), borrowed from the nearest part where it "
-        "has none of its own. With --calibration none, and for parts that nothing near was "
+        "calibration for the device (the header names it), borrowed from the nearest device where "
+        "it "
+        "has none of its own. With --calibration none, and for devices that nothing near was "
         "measured of, every time is a bound: the roofline at one end, what 95 % of published runs "
         "reach at the other. Exit code 8 says that the deployment does not fit.",
     .examples = "llmperf predict llama-3.1-8b h100-sxm\n"

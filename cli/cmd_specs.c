@@ -283,7 +283,7 @@ const option_command COMMAND_SPECS = {
     .summary = "what is shipped, where each number comes from, is this file right",
     .about =
         "list shows the shipped models, hardware, calibrations and engine profiles; show prints a "
-        "model or part, "
+        "model or device, "
         "with the source and confidence of its numbers; check reads files and names every fault "
         "with its line, "
         "and compares a model's parameter count with the published one.",

@@ -208,7 +208,7 @@ static llmperf_status load_parts(const char *names, sweep *s, llmperf_error *err
     while (next_word(&rest, name, sizeof name)) {
         if (s->hw_count == HW_MAX)
             return llmperf_fail(error, LLMPERF_E_USAGE,
-                                "more than %d parts; at most %d are allowed", HW_MAX, HW_MAX);
+                                "more than %d devices; at most %d are allowed", HW_MAX, HW_MAX);
         llmperf_loaded *one;
         llmperf_load_options options = s->loading;
         options.hw = name;

@@ -51,7 +51,7 @@ static const option OPTIONS[] = {
                .min = 0.01, .max = 600, .default_text = "1s", .group = "Device"),
     OPTION_ROW(validate_arguments, common.calibration, TEXT, "calibration", 0, "NAME",
                "the predictions' measurements: a file, a name, or none",
-               .default_text = "the best for the part", .group = "Device"),
+               .default_text = "the best for the device", .group = "Device"),
     OPTION_ROW(validate_arguments, common.confidence, DOUBLE, "confidence", 0, "F",
                "coverage of intervals", .min = 0.01, .max = 0.999, .default_text = "0.9",
                .group = "Output"),
@@ -192,7 +192,7 @@ const option_command COMMAND_VALIDATE = {
     .summary = "a model's own operators on this device, beside their predictions",
     .about =
         "Times every operator of MODEL's steps on this device, sets each beside its prediction, "
-        "then their sum beside one whole forward pass of the same shapes. HARDWARE is the part "
+        "then their sum beside one whole forward pass of the same shapes. HARDWARE is the device "
         "whose peaks the calibration refers to; without it the shipped one of the device's name.",
     .examples = "llmperf validate tinyllama-1.1b my-cpu.yaml --calibration my-calibration.yaml "
                 "--weight-dtype fp32 --act-dtype fp32\n"

@@ -98,7 +98,7 @@ typedef struct common_arguments {
 #define COMMON_TIMING_ROWS(type)                                                                   \
     OPTION_ROW(type, common.calibration, TEXT, "calibration", 0, "NAME",                           \
                "which measurements to use: a file, a name, or none",                               \
-               .default_text = "the best for the part", .group = "Deployment"),                    \
+               .default_text = "the best for the device", .group = "Deployment"),                  \
         OPTION_ROW(type, common.engine, TEXT, "engine", 0, "NAME",                                 \
                    "profile of an inference engine: vllm, sglang, tensorrt-llm, llama.cpp ...",    \
                    .default_text = "none: operators alone", .group = "Deployment")

@@ -58,7 +58,7 @@ bool cuda_attention_supports(cuda_device *d, const llmperf_op *op, llmperf_error
     if (!decode &&
         kernel_prefill_shared_bytes((uint32_t)op->head_dim) > (uint32_t)d->facts.shared_optin)
         return refuse(error, "prefill attention with heads of this size needs more shared memory "
-                             "than this part has");
+                             "than this device has");
     return true;
 }
 

@@ -177,8 +177,9 @@ static void put_switches(const cuda_device *d, llmperf_device *device)
     if (n->nvmlDeviceGetMigMode && n->nvmlDeviceGetMigMode(d->nvml_handle, &mig, &mig_later) == 0) {
         put_text(device, "mig", mig ? "on" : "off");
         if (mig)
-            llmperf_note(&device->notes, "MIG: a slice of the part; its multiprocessors and memory "
-                                         "count, not its name");
+            llmperf_note(&device->notes,
+                         "MIG: a slice of the device; its multiprocessors and memory "
+                         "count, not its name");
     }
     if (n->nvmlDeviceGetPersistenceMode &&
         n->nvmlDeviceGetPersistenceMode(d->nvml_handle, &now) == 0)
@@ -191,7 +192,7 @@ static void put_power(const cuda_device *d, llmperf_device *device)
     double usual_w = read_one(d, d->nvml.nvmlDeviceGetPowerManagementDefaultLimit, 1e-3);
     put_number(device, "power_cap_w", cap_w);
     if (cap_w > 0 && usual_w > 0 && cap_w < 0.99 * usual_w)
-        llmperf_note(&device->notes, "the power cap is %.0f W; this part's own is %.0f W", cap_w,
+        llmperf_note(&device->notes, "the power cap is %.0f W; this device's own is %.0f W", cap_w,
                      usual_w);
 }
 

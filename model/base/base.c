@@ -140,15 +140,20 @@ llmperf_status llmperf_fail_va(llmperf_error *error, llmperf_status status, cons
     if (length < 0)
         snprintf(message, sizeof message, "a fault whose text could not be written");
 
-    char escaped[LLMPERF_ERROR_TEXT_MAX];
-    llmperf_escape(message, escaped, sizeof escaped);
-    size_t separator = used > 0 ? 1 : 0;
-    if (used + separator + strlen(escaped) < FAULT_ROOM) {
-        snprintf(error->text + used, sizeof error->text - used, "%s%s", separator ? "\n" : "",
-                 escaped);
+    /* a little more than there is room for, so that a text cut at an escape is seen not to fit */
+    enum { LONGEST_ESCAPE = 4 };
+    size_t separator = used > 0 ? 1 : 0, start = used + separator;
+    bool fits = start < FAULT_ROOM;
+    if (fits) {
+        llmperf_escape(message, error->text + start, FAULT_ROOM + LONGEST_ESCAPE + 1 - start);
+        fits = start + strlen(error->text + start) < FAULT_ROOM;
+    }
+    if (fits) {
+        if (separator)
+            error->text[used] = '\n';
     } else if (used == 0) {
         /* One fault longer than the whole buffer: its start says what happened. */
-        llmperf_escape(escaped, error->text, FAULT_ROOM);
+        llmperf_escape(message, error->text, FAULT_ROOM);
     } else {
         snprintf(error->text + used, sizeof error->text - used, "\n%s", more_faults);
     }

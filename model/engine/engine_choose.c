@@ -65,11 +65,11 @@ static void borrow(const llmperf_spec_paths *paths, const llmperf_engine *engine
     engine_mean(lender, lender_hw, count, hw, serving, part->param, &nearest);
     if (nearest >= 0)
         snprintf(part->remarks, sizeof part->remarks,
-                 "estimated from the %d part%s that %s measured; the nearest is %.64s", count,
+                 "estimated from the %d device%s that %s measured; the nearest is %.64s", count,
                  count == 1 ? "" : "s", count == 1 ? "was" : "were", lender[nearest]->hw);
     else
         snprintf(part->remarks, sizeof part->remarks,
-                 "no part of this engine is known: what is typical of engines is taken");
+                 "no device of this engine is known: what is typical of engines is taken");
     set_residuals(lender, count, !has_load(engine, serving), part);
     part->borrowed = engine->borrowed > 0 ? engine->borrowed : BORROWED;
     if (count < 2) /* the engine's figure is that of parts of another kind */

@@ -225,8 +225,8 @@ static const symbol SPREADS[] = {
                                    "sum over the operators of the step: explain tpot_s"), {0}}}
 /* clang-format on */
 #define NO_PART "0 ; no layer has that part"
-#define NO_COST "NONE no --price was given and the part's file has none"
-#define NO_POWER "NONE the part's file does not say its power"
+#define NO_COST "NONE no --price was given and the device's file has none"
+#define NO_POWER "NONE the device's file does not say its power"
 #define AT_LIMIT " ; at the power limit: less while memory-bound | "
 #define DISTINCT                                                                                   \
     " ; expected distinct experts that a decode step touches in a layer, routing uniform"
@@ -379,7 +379,7 @@ const field_row NUMBERS[] = {
          "ttft_s + (g - 1) tpot_s",
          .own = SPREADS),
 
-    CROSSING("datasheet.dense", "batch from which on the dense layers are compute-bound",
+    CROSSING("datasheet.dense", "batch from which on the linear layers are compute-bound",
              explain_step_crossing),
     CROSSING("datasheet.step", "batch from which on the whole step is compute-bound",
              explain_step_crossing),

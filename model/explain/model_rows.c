@@ -166,7 +166,7 @@ static const symbol BEHIND_SYMBOLS[] = {
     FIELD("activation", "tensors of the largest step", BYTES, memory.activation_bytes,
           "memory.activation_bytes"),
     FIELD("reserved", "kept free", BYTES, memory.reserved_bytes, "memory.reserved_bytes"),
-    FIELD("capacity", "usable memory of the part", BYTES, memory.capacity_bytes,
+    FIELD("capacity", "usable memory of the device", BYTES, memory.capacity_bytes,
           "memory.capacity_bytes"),
     FIELD("max_batch", "largest batch that memory holds", SEQUENCES, memory.max_batch,
           "memory.max_batch"),

@@ -134,9 +134,9 @@ static void add_marks(const llmperf_prediction *p, llmperf_plot *plot, int64_t m
 {
     const llmperf_workload *w = &p->c->workload;
     mark_memory(p, plot, most);
-    mark_crossing(&p->datasheet.dense, "dense layers", "datasheet", 1, plot, most);
+    mark_crossing(&p->datasheet.dense, "linear layers", "datasheet", 1, plot, most);
     if (p->has_calibrated)
-        mark_crossing(&p->calibrated.dense, "dense layers", "calibrated", 2, plot, most);
+        mark_crossing(&p->calibrated.dense, "linear layers", "calibrated", 2, plot, most);
     mark_crossing(&p->datasheet.step, "the whole step", "datasheet", 3, plot, most);
     if (w->tpot_s > 0) {
         char number[PLOT_NUMBER_MAX];
@@ -212,7 +212,7 @@ llmperf_status llmperf_plot_batch(const llmperf_config *c, const int64_t *batche
     llmperf_prediction *p = malloc(sizeof *p); /* larger than a small stack takes */
     if (!p)
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
-    *p = (llmperf_prediction)LLMPERF_PREDICTION_INIT;
+    p->size = sizeof *p;
     llmperf_status status = llmperf_predict(c, p, error);
     if (status == LLMPERF_OK)
         status = fill_plot(p, batches, batch_count, ret_plot, error);

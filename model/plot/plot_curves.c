@@ -114,7 +114,7 @@ llmperf_status llmperf_curves_dense(const llmperf_config *c, const int64_t *toke
     llmperf_status status = llmperf_workspace_new(c, 1, &workspace, error);
     if (status == LLMPERF_OK)
         status = llmperf_crossings_of(c, c->calib, workspace, &crossings, error);
-    snprintf(curves->what, sizeof curves->what, "Dense layers of %s", c->model->name);
+    snprintf(curves->what, sizeof curves->what, "Linear layers of %s", c->model->name);
     snprintf(curves->shape, sizeof curves->shape, "%s weights%s",
              llmperf_dtype_name(c->workload.weight_dtype),
              plot_devices(&c->workload, devices, sizeof devices));
@@ -201,7 +201,7 @@ llmperf_status llmperf_curves_hidden(const llmperf_hw *hw, const llmperf_calib *
         return llmperf_fail(error, LLMPERF_E_MEMORY, "out of memory");
     llmperf_status status = llmperf_workspace_new(NULL, 1, &room->workspace, error);
     int64_t chosen[PLOT_OCTAVES_MAX];
-    snprintf(curves->what, sizeof curves->what, "Dense layers");
+    snprintf(curves->what, sizeof curves->what, "Linear layers");
     snprintf(
         curves->shape, sizeof curves->shape, "h x h weights in %s",
         llmperf_dtype_name(workload->weight_dtype ? workload->weight_dtype : LLMPERF_DTYPE_BF16));
@@ -437,7 +437,7 @@ llmperf_status llmperf_plot_dense(const llmperf_hw *hw, const llmperf_calib *cal
                                            .scale = LLMPERF_SCALE_LOG};
     snprintf(ret_plot->kind, sizeof ret_plot->kind, "dense");
     describe(hw, calib, curves, ret_plot);
-    panel_pair pair = add_pair(ret_plot, "dense", "Dense layer", &flop, hw, calib);
+    panel_pair pair = add_pair(ret_plot, "dense", "Linear layer", &flop, hw, calib);
     llmperf_status status = LLMPERF_OK;
     for (int i = 0; i < curves->count && status == LLMPERF_OK; i++)
         status = add_curve(&pair, curves, i, error);

@@ -168,7 +168,7 @@ static llmperf_status add_datasheet(const llmperf_hw *hw, llmperf_plot_panel *pa
         const char *dtype = llmperf_dtype_name((llmperf_dtype)dtypes[i]);
         const roof r = {.peak = peak,
                         .bandwidth = hw->mem_bytes_per_s,
-                        .name = "roof: peaks of the part",
+                        .name = "roof: peaks of the device",
                         .detail = detail,
                         .dtype = dtype,
                         .slope = i == 0};
@@ -205,7 +205,7 @@ static llmperf_status add_achieved(const step_sum *const *sums, int count,
     add_detail(detail, NULL, bandwidth);
     const roof r = {.peak = peak,
                     .bandwidth = bandwidth,
-                    .name = "roof: what the calibration allows dense layers",
+                    .name = "roof: what the calibration allows linear layers",
                     .detail = detail,
                     .slope = true,
                     .achieved = true};

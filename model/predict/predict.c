@@ -371,12 +371,12 @@ static void note_engine(const llmperf_config *c, llmperf_notes *notes)
                      c->calib->name);
     if (c->calib->borrowed > 0 && strcmp(c->calib->hw, c->hw->name) == 0)
         llmperf_note(notes,
-                     "no runs of %s on %s or a part of its kind are known: what is typical of "
+                     "no runs of %s on %s or a device of its kind are known: what is typical of "
                      "engines stands in, the intervals widened by %.0f %%",
                      host->engine, c->hw->name, 100 * c->calib->borrowed);
     else if (c->calib->borrowed > 0)
         llmperf_note(notes,
-                     "no runs of %s on %s are known: its profile is estimated from other parts, "
+                     "no runs of %s on %s are known: its profile is estimated from other devices, "
                      "the nearest %s, the intervals widened by %.0f %%",
                      host->engine, c->hw->name, c->calib->hw, 100 * c->calib->borrowed);
 }
@@ -492,7 +492,8 @@ llmperf_status llmperf_predict(const llmperf_config *c, llmperf_prediction *ret_
     if (status == LLMPERF_OK)
         status = decode_steps_new(c, workspace, true, c->calib, &steps, error);
     if (status == LLMPERF_OK) {
-        *p = (llmperf_prediction)LLMPERF_PREDICTION_INIT;
+        memset(p, 0, sizeof *p);
+        p->size = sizeof *p;
         p->c = c;
         p->kind = llmperf_config_estimate_kind(c);
         p->params = llmperf_model_params(c->model);

@@ -24,7 +24,7 @@ char *human_count(double count, char *buffer)
     static const struct {
         double at;
         const char *suffix;
-    } steps[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}};
+    } steps[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "B"}, {1e6, "M"}};
     char plain[HUMAN_MAX];
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         if (fabs(count) >= steps[i].at * 0.9995) {

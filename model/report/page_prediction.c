@@ -21,7 +21,7 @@ static void engine_title(const llmperf_prediction *r, char *buffer, size_t size)
     bool typical = borrowed && strcmp(c->calib->hw, c->hw->name) == 0; /* no like part is known */
     snprintf(buffer, size, "%.60s profile, %s%s%.40s, %g %% intervals", c->calib->name,
              typical ? "typical of engines" : llmperf_estimate_kind_name(r->kind),
-             borrowed && !typical ? " from parts like " : "",
+             borrowed && !typical ? " from devices like " : "",
              borrowed && !typical ? c->calib->hw : "", 100 * c->workload.confidence);
 }
 
@@ -64,7 +64,7 @@ static void predict_memory(page *p, const llmperf_prediction *r)
     char value[4][HUMAN_MAX], bar[4][BAR + 1], verdict[3][80];
     const double bytes[4] = {m->weight_bytes, m->kv_bytes + m->state_bytes, m->activation_bytes,
                              m->reserved_bytes};
-    static const char *const labels[4] = {"weights", "KV cache", "step", "reserved"};
+    static const char *const labels[4] = {"weights", "KV cache", "activations", "reserved"};
 
     page_heading(p, "Memory per device, of %s usable", human_bytes(m->capacity_bytes, usable));
     human_bytes(fabs(m->capacity_bytes - m->total_bytes), left);
@@ -180,7 +180,7 @@ static void predict_shares(page *p, const llmperf_prediction *r)
     page_heading(p, "Where a decode step goes, at %s tokens of context",
                  human_tokens((double)r->c->workload.context, context));
     page_table(p, 4, headings);
-    share_row(p, "dense layers", r->share.dense, group_bound(t, LLMPERF_GROUP_DENSE));
+    share_row(p, "linear layers", r->share.dense, group_bound(t, LLMPERF_GROUP_DENSE));
     share_row(p, "attention", r->share.attention, group_bound(t, LLMPERF_GROUP_ATTENTION));
     share_row(p, "norms, other", r->share.other, group_bound(t, LLMPERF_GROUP_OTHER));
     share_row(p, "communication", r->share.link,
@@ -207,7 +207,7 @@ static void crossing_sentence(page *p, const llmperf_prediction *r)
     }
     if (!dense->exists) {
         page_paragraph(p, 0,
-                       "Dense layers stay bandwidth-bound at any batch; memory holds %s "
+                       "Linear layers stay bandwidth-bound at any batch; memory holds %s "
                        "sequences.",
                        limit);
         return;
@@ -215,14 +215,14 @@ static void crossing_sentence(page *p, const llmperf_prediction *r)
     if (w->tpot_s > 0 && r->max_batch_at_tpot < memory && r->max_batch_at_tpot < dense->batch) {
         page_paragraph(p, 0,
                        "The TPOT target of %s ends at batch %lld, before memory (%s) and "
-                       "before the dense layers turn compute-bound: latency limits this "
+                       "before the linear layers turn compute-bound: latency limits this "
                        "deployment.",
                        human_time(w->tpot_s, tpot), (long long)r->max_batch_at_tpot, limit);
         return;
     }
     if (w->batch >= dense->batch) {
         page_paragraph(p, 0,
-                       "At batch %lld the dense layers are compute-bound: more batch adds "
+                       "At batch %lld the linear layers are compute-bound: more batch adds "
                        "latency and hardly any tokens/s.",
                        (long long)w->batch);
         return;
@@ -233,14 +233,14 @@ static void crossing_sentence(page *p, const llmperf_prediction *r)
             snprintf(rise, sizeof rise, "; TPOT has risen 10 %% at batch %s", knee);
         page_paragraph(
             p, 0,
-            "Memory ends at batch %s, so the dense layers stay bandwidth-bound: tokens/s "
+            "Memory ends at batch %s, so the linear layers stay bandwidth-bound: tokens/s "
             "rise with every sequence until then%s.",
             limit, rise);
         return;
     }
     page_paragraph(p, 0,
                    "Memory holds %s sequences: up to batch %s each one more shares the weights "
-                   "that are read anyway, beyond it the dense layers gain nothing from "
+                   "that are read anyway, beyond it the linear layers gain nothing from "
                    "batching.",
                    limit, at);
 }
@@ -294,10 +294,10 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
                  human_count((double)measured->batch, own), human_count((double)measured->low, low),
                  measured->high > 0 ? human_count((double)measured->high, high) : "never");
     if (d->dense.exists)
-        page_heading(p, "Dense layers turn compute-bound at batch %s (datasheet)%s",
+        page_heading(p, "Linear layers turn compute-bound at batch %s (datasheet)%s",
                      human_count((double)d->dense.batch, number), calibrated);
     else
-        page_heading(p, "Dense layers never turn compute-bound");
+        page_heading(p, "Linear layers never turn compute-bound");
     for (int i = 0; i < d->op_count && used + 64 < sizeof line; i++) {
         const llmperf_op_crossing *one = &d->op[i];
         used += (size_t)snprintf(
@@ -318,8 +318,8 @@ static void predict_crossings(page *p, const llmperf_prediction *r)
     crossing_sentence(p, r);
     if (r->batching.batch > 1)
         page_paragraph(p, 0,
-                       "At batch %s attention takes %.0f %% of what batching gains at this "
-                       "context, %.0f %% at four times it.",
+                       "At batch %s KV-cache reads cancel %.0f %% of the batching speed-up at "
+                       "this context, %.0f %% at four times it.",
                        human_count((double)r->batching.batch, number), 100 * r->batching.taken,
                        100 * r->batching.taken_long);
     if (r->c->workload.tpot_s > 0) {
@@ -457,7 +457,7 @@ static void predict_next(page *p, const llmperf_prediction *r, const llmperf_tex
         }
         if (!any)
             page_paragraph(p, 2,
-                           "  nothing tried: not more devices of this part, smaller weights or "
+                           "  nothing tried: not more devices of this device, smaller weights or "
                            "a shorter context");
         return;
     }

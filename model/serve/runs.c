@@ -63,25 +63,22 @@ static void fill_model(const llmperf_run *run, llmperf_model *ret_model)
 {
     const llmperf_run_shape *s = &run->shape;
     int64_t head_dim = s->heads > 0 ? s->hidden / s->heads : 0;
-    *ret_model = (llmperf_model){
-        .architecture = "by its dimensions",
-        .hidden = s->hidden,
-        .vocab = s->vocab,
-        .embedding_dim = s->hidden,
-        .final_norm = true,
-        .dtype = LLMPERF_DTYPE_FP16,
-        .layer_kind_count = 1,
-        .layers = {{
-            .count = s->layers,
-            .norms = 2,
-            .attention = {.heads = s->heads,
-                          .kv_heads = s->kv_heads > 0 ? s->kv_heads : s->heads,
-                          .head_dim = head_dim,
-                          .value_dim = head_dim,
-                          .rope = true},
-            .mlp = {.ffn = s->ffn, .gated = true},
-        }},
-    };
+    llmperf_layer *layer = &ret_model->layers[0];
+    memset(ret_model, 0, sizeof *ret_model);
+    snprintf(ret_model->architecture, sizeof ret_model->architecture, "by its dimensions");
+    ret_model->hidden = ret_model->embedding_dim = s->hidden;
+    ret_model->vocab = s->vocab;
+    ret_model->final_norm = true;
+    ret_model->dtype = LLMPERF_DTYPE_FP16;
+    ret_model->layer_kind_count = 1;
+    layer->count = s->layers;
+    layer->norms = 2;
+    layer->attention = (llmperf_attention){.heads = s->heads,
+                                           .kv_heads = s->kv_heads > 0 ? s->kv_heads : s->heads,
+                                           .head_dim = head_dim,
+                                           .value_dim = head_dim,
+                                           .rope = true};
+    layer->mlp = (llmperf_mlp){.ffn = s->ffn, .gated = true};
     snprintf(ret_model->name, sizeof ret_model->name, "%s", run->model[0] ? run->model : "unnamed");
     spec_uniform_weights(ret_model, LLMPERF_DTYPE_FP16);
 }

@@ -350,10 +350,10 @@ llmperf_status config_init(llmperf_config *ret_config, const llmperf_model *mode
     if (hw) {
         llmperf_dtype computed = llmperf_config_compute_dtype(&c);
         if (!asked && model->scheme[0])
-            llmperf_note(&c.notes, "weights are quantised (%s); dense layers compute in %s",
+            llmperf_note(&c.notes, "weights are quantised (%s); linear layers compute in %s",
                          model->scheme, llmperf_dtype_name(computed));
         else
-            note_widened(&c, "dense layers", w->weight_dtype, w->act_dtype, computed);
+            note_widened(&c, "linear layers", w->weight_dtype, w->act_dtype, computed);
         if (w->kv_dtype != w->act_dtype)
             note_widened(&c, "attention", w->kv_dtype, w->act_dtype,
                          (llmperf_dtype)c.attention_dtype);

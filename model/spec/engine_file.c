@@ -244,12 +244,12 @@ static void read_part(doc_reader *r, doc_node *map, llmperf_engine *engine)
         if (strcasecmp(engine->part[i].hw, part.hw) == 0 &&
             engine->part[i].serving == part.serving) {
             reader_done(r, doc_fail(r->document, map, r->error,
-                                    "a second part '%s'; one is allowed", part.hw));
+                                    "a second device '%s'; one is allowed", part.hw));
             return;
         }
     if (engine->part_count == LLMPERF_ENGINE_PARTS_MAX)
         reader_done(r, doc_fail(r->document, map, r->error,
-                                "more than %d parts; at most %d are allowed",
+                                "more than %d devices; at most %d are allowed",
                                 LLMPERF_ENGINE_PARTS_MAX, LLMPERF_ENGINE_PARTS_MAX));
     else
         engine->part[engine->part_count++] = part;

@@ -98,27 +98,23 @@ llmperf_dtype llmperf_model_dtype(const llmperf_model *model)
 static void fill_decoder(const llmperf_decoder *d, llmperf_model *model)
 {
     int64_t head_dim = d->head_dim ? d->head_dim : d->heads > 0 ? d->hidden / d->heads : 0;
-    *model = (llmperf_model){
-        .architecture = "ad hoc",
-        .hidden = d->hidden,
-        .vocab = d->vocab,
-        .embedding_dim = d->hidden,
-        .max_context = d->max_context,
-        .tied = d->tied,
-        .final_norm = true,
-        .layer_kind_count = 1,
-        .layers = {{
-            .count = d->layers,
-            .norms = 2,
-            .attention = {.heads = d->heads,
-                          .kv_heads = d->kv_heads ? d->kv_heads : d->heads,
-                          .head_dim = head_dim,
-                          .value_dim = head_dim,
-                          .rope = true},
-        }},
-    };
+    memset(model, 0, sizeof *model);
+    snprintf(model->architecture, sizeof model->architecture, "ad hoc");
+    model->hidden = model->embedding_dim = d->hidden;
+    model->vocab = d->vocab;
+    model->max_context = d->max_context;
+    model->tied = d->tied;
+    model->final_norm = true;
+    model->layer_kind_count = 1;
     const llmperf_dtype dtype = d->dtype ? d->dtype : LLMPERF_DTYPE_BF16;
     llmperf_layer *layer = &model->layers[0];
+    layer->count = d->layers;
+    layer->norms = 2;
+    layer->attention = (llmperf_attention){.heads = d->heads,
+                                           .kv_heads = d->kv_heads ? d->kv_heads : d->heads,
+                                           .head_dim = head_dim,
+                                           .value_dim = head_dim,
+                                           .rope = true};
     if (d->experts > 0)
         layer->moe = (llmperf_moe){
             .experts = d->experts, .active = d->active, .ffn = d->expert_ffn, .gated = !d->ungated};

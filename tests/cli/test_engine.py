@@ -108,7 +108,7 @@ def _():
     expect(9.5e-3 < report["tpot_s"]["value"] < 40e-3, report["tpot_s"])
     gpus = run_json("predict llama-3.1-8b epyc-9654 --engine vllm")  # no processor ran it
     equal(gpus["tpot_s"]["kind"], "borrowed")
-    expect(any("or a part of its kind are known: what is typical" in n for n in gpus["notes"]),
+    expect(any("or a device of its kind are known: what is typical" in n for n in gpus["notes"]),
            gpus["notes"])
     contains(run("predict llama-3.1-8b epyc-9654 --engine vllm", code=0).out,
              "vllm profile, typical of engines")

@@ -110,7 +110,7 @@ def _():
     (ridge,) = one["marks"]
     close(ridge["value"], H100_BF16 / H100_BW)  # 295.3
     contains(ridge["text"], "295")
-    roof = series(one, "roof: peaks of the part")
+    roof = series(one, "roof: peaks of the device")
     close(roof[1]["intensity_flop_per_byte"], ridge["value"])
     close(roof[1]["flop_per_s"], H100_BF16)
     close(roof[0]["flop_per_s"] / roof[0]["intensity_flop_per_byte"], H100_BW)
@@ -119,7 +119,7 @@ def _():
 @case("with a calibration the roof that is reached lies below the datasheet's")
 def _():
     (one,) = run_json("plot roofline llama-3.1-8b h100-sxm --calibration h100-sxm-vllm")["panels"]
-    reached = series(one, "roof: what the calibration allows dense layers")
+    reached = series(one, "roof: what the calibration allows linear layers")
     expect(reached[1]["flop_per_s"] < H100_BF16)
     expect(reached[0]["flop_per_s"] / reached[0]["intensity_flop_per_byte"] < H100_BW)
     top = max(p["flop_per_s"] for p in series(one, "prefill"))
@@ -146,7 +146,7 @@ def _():
     equal(memory["value"], predicted["memory"]["max_batch"])
     dense = predicted["compute_bound_batch"]
     for basis in ("datasheet", "calibrated"):
-        mark = next(m for m in wide["marks"] if m["text"].startswith("dense") and basis in m["text"])
+        mark = next(m for m in wide["marks"] if m["text"].startswith("linear") and basis in m["text"])
         equal(mark["value"], dense[basis]["dense"]["value"], basis)
     target = next(m for t, m in texts.items() if t.startswith("target"))
     close(target["value"], 0.02)
@@ -320,7 +320,7 @@ def _():
         (point,) = series(one, "inside the interval")
         close(point["measured_per_predicted"], 2)
         close(point["roofline_s"], bound)
-        contains(" ".join(plot["notes"]), "1 of 2 samples left out: 1 of other parts")
+        contains(" ".join(plot["notes"]), "1 of 2 samples left out: 1 of other devices")
 
 
 @case("residuals of public samples: a panel a kind, pictures and text of them")
@@ -372,7 +372,7 @@ def _():
                 ("attention h100-sxm", 2, "--samples FILE.csv"),
                 (f"dense gpt2 h100-sxm --samples {bad}", 2, "without MODEL"),
                 ("residuals h100-sxm --samples nowhere.csv", 4, "nowhere.csv"),
-                (f"residuals h100-sxm --samples {bad}", 5, "1 of other parts")):
+                (f"residuals h100-sxm --samples {bad}", 5, "1 of other devices")):
             result = run(f"plot {words} -o {path}", code=code)
             contains(result.err, part)
             expect(not path.exists())
@@ -424,7 +424,7 @@ def _():
         path.write_text("gpu,dtype,m,n,k,time_s,op\n" + "".join(f"{r},gemm\n" for r in rows) +
                         "l40s,bf16,1,4096,4096,1e-4,gemm\n", "utf-8")
         notes = " ".join(run_json(["plot", "dense", "h100-sxm", "--samples", path])["notes"])
-        contains(notes, "1 of 25 samples left out: 1 of other parts")
+        contains(notes, "1 of 25 samples left out: 1 of other devices")
         contains(notes, "5 of 6 weight matrices are drawn; --hidden chooses")
         plot = run_json(["plot", "dense", "h100-sxm", "--samples", path, "--hidden", "9216,13312"])
         names = {s["name"] for s in plot["panels"][0]["series"]}
@@ -477,7 +477,7 @@ def _():
     half = len(lines) // 2  # two panels
     equal(len(set(lines[:half])), half)
     text = run("plot dense deepseek-v3 h200-sxm --tp 8 --ascii", code=0).out
-    keys = re.findall(r"^  (\S) \S+, \d+ x \d+$", text.split("Dense layer: time")[0], re.M)
+    keys = re.findall(r"^  (\S) \S+, \d+ x \d+$", text.split("Linear layer: time")[0], re.M)
     equal(len(set(keys)), len(keys), "keys in ASCII")
     equal(len(keys), half)
 
@@ -486,7 +486,7 @@ def _():
 def _():
     for words in ("llama-3.1-70b h100-sxm --tp 4 -b 1,64", "mixtral-8x7b a100-sxm-80gb --tp 2 -b 16"):
         (one,) = run_json(f"plot roofline {words}")["panels"]
-        start, corner, _ = series(one, "roof: what the calibration allows dense layers")
+        start, corner, _ = series(one, "roof: what the calibration allows linear layers")
         bandwidth = start["flop_per_s"] / start["intensity_flop_per_byte"]
         for s in one["series"]:
             for p in s["points"]:

@@ -50,8 +50,8 @@ Test(chart, rows_are_those_of_the_part_and_the_library)
     cr_expect_str_eq(row->group, "gemm bf16");
     cr_assert_eq(comparison.notes.count, 1);
     cr_expect(strstr(comparison.notes.text[0],
-                     "3 of 4 samples left out: 1 of other parts, 1 of other libraries, 1 that the "
-                     "part has no peak or link for"),
+                     "3 of 4 samples left out: 1 of other devices, 1 of other libraries, 1 that the "
+                     "device has no peak or link for"),
               "%s", comparison.notes.text[0]);
     llmperf_comparison_free(&comparison);
     llmperf_samples_free(&samples);
@@ -84,7 +84,7 @@ Test(chart, nothing_left_says_why)
     cr_expect_eq(llmperf_chart_rows(&samples, &filter, &comparison, &error), LLMPERF_E_UNSUPPORTED);
     cr_expect(strstr(error.text,
                      "by none, neither to draw; 4 of 4 samples are left out: 1 of other "
-                     "parts, 3 of other libraries"),
+                     "devices, 3 of other libraries"),
               "%s", error.text);
     cr_expect_eq(llmperf_chart_dense(&samples, &filter, NULL, 0, &curves, NULL),
                  LLMPERF_E_UNSUPPORTED);

@@ -291,7 +291,7 @@ Test(config, mixed_operands_are_noted)
     llmperf_model model = toy_model();
     llmperf_hw h = h100();
     llmperf_config c = init(&model, &h, &(llmperf_workload){.weight_dtype = LLMPERF_DTYPE_INT4});
-    cr_expect(has_note(&c.notes, "dense layers compute in bf16 (int4 with bf16)"));
+    cr_expect(has_note(&c.notes, "linear layers compute in bf16 (int4 with bf16)"));
     c = init(&model, &h, &(llmperf_workload){.kv_dtype = LLMPERF_DTYPE_FP8});
     cr_expect(has_note(&c.notes, "attention compute in bf16 (fp8 with bf16)"));
     c = init(&model, &h, &(llmperf_workload){0});

@@ -760,7 +760,7 @@ Test(engine, every_fault_of_a_file_is_told_with_its_place)
          "parameter 'speed' is not known"},
         {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}}\n  - {hardware: X, "
          "parameters: {}}\n",
-         "5:5: a second part 'X'; one is allowed"},
+         "5:5: a second device 'X'; one is allowed"},
         {"schema: 1\nname: a\npart: []\nparts: []\n", "did you mean 'parts'?"},
         {"schema: 1\nname: a\nparts:\n  - {hardware: x, parameters: {}, residual: {decoding: "
          "1}}\n",
