@@ -18,9 +18,9 @@ static void print(const llmperf_model *model, const llmperf_hw *hw, const llmper
            (long long)llmperf_config_workload(c)->batch);
     printf("TPOT: %.17g s at best\n", prediction->tpot_s.value);
     if (dense->exists)
-        printf("dense layers turn compute-bound at batch %lld\n", (long long)dense->batch);
+        printf("linear layers turn compute-bound at batch %lld\n", (long long)dense->batch);
     else
-        printf("dense layers never turn compute-bound: %s\n", dense->why);
+        printf("linear layers never turn compute-bound: %s\n", dense->why);
     printf("memory holds %lld sequences%s\n", (long long)prediction->memory.max_batch,
            prediction->memory.fits ? "" : "; the asked batch does not fit");
 }
