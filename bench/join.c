@@ -10,6 +10,7 @@
 #include "engine_object.h"
 #include "config.h"
 #include "time_op.h"
+#include "entry.h"
 
 /* Options that give what files do not say. */
 typedef enum fact { FACT_MODEL, FACT_HW, FACT_BATCH, FACT_PROMPT, FACT_GENERATE, FACT_COUNT } fact;
@@ -345,17 +346,20 @@ static llmperf_status end_call(join *j, llmperf_status status, llmperf_error *er
 
 llmperf_status llmperf_join_read(llmperf_join *j, const char *path, llmperf_error *error)
 {
+    NEEDS(j && path, error);
     return end_call(j, read_file(j, path), error);
 }
 
 llmperf_status llmperf_join_run(llmperf_join *j, const llmperf_run *run, llmperf_error *error)
 {
+    NEEDS(j && run_is_sound(run), error);
     return end_call(j, join_run(j, run), error);
 }
 
 llmperf_status llmperf_join_samples(llmperf_join *j, const llmperf_samples *samples,
                                     llmperf_error *error)
 {
+    NEEDS(j && samples, error);
     return end_call(j, join_samples(j, samples), error);
 }
 
@@ -377,6 +381,7 @@ static llmperf_status check_map(const char *const *map, llmperf_error *error)
 llmperf_status llmperf_join_new(const llmperf_join_options *options, llmperf_join **ret_join,
                                 llmperf_error *error)
 {
+    NEEDS(options && ret_join && (!options->paths || paths_are_sound(options->paths)), error);
     llmperf_status status = check_map(options->map, error);
     if (status == LLMPERF_OK)
         status = check_groups(options->group_by, error);
@@ -407,6 +412,8 @@ llmperf_status llmperf_join_new(const llmperf_join_options *options, llmperf_joi
 
 void llmperf_join_free(llmperf_join *j)
 {
+    if (!j)
+        return;
     if (!j)
         return;
     names_free(&j->names);
@@ -486,6 +493,8 @@ static void note_facts(const join *j, llmperf_comparison *c)
 
 const llmperf_comparison *llmperf_join_finish(llmperf_join *j)
 {
+    if (!j)
+        return NULL;
     note_kinds(j, &j->comparison);
     note_facts(j, &j->comparison);
     llmperf_comparison_note_faster(&j->comparison);
@@ -494,6 +503,7 @@ const llmperf_comparison *llmperf_join_finish(llmperf_join *j)
 
 llmperf_status llmperf_join_check(const llmperf_join *j, llmperf_error *error)
 {
+    NEEDS(j, error);
     const llmperf_comparison *c = &j->comparison;
     if (c->row_count > 0)
         return LLMPERF_OK;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "llmperf/samples.h"
+#include "entry.h"
 
 enum { EXPERTS_MAX = 4096, DRAWS = 4 };
 
@@ -65,6 +66,8 @@ static void draw(const llmperf_moe_shape *s, uint64_t *state, double *rows)
 
 llmperf_moe_load llmperf_moe_load_of(const llmperf_moe_shape *s)
 {
+    if (!s)
+        return (llmperf_moe_load){0};
     int each = (int)(s->experts / s->ep);
     double total = s->tokens * s->top_k;
     llmperf_moe_load even = {.rows = fmax(1, total / s->ep)};
@@ -99,6 +102,9 @@ llmperf_moe_load llmperf_moe_load_of(const llmperf_moe_shape *s)
 
 llmperf_op llmperf_sample_moe(const llmperf_moe_shape *s, llmperf_moe_load load)
 {
+    if (!s || !IS_BELOW(s->dtype, LLMPERF_DTYPE_COUNT) ||
+        !IS_BELOW(s->weights, LLMPERF_DTYPE_COUNT))
+        return (llmperf_op){0};
     double in = llmperf_dtype_bits(s->dtype) / 8, a = in < 2 ? 2 : in;
     double w = s->weights ? llmperf_dtype_bits(s->weights) / 8 : in;
     llmperf_op op = {.id = LLMPERF_OP_MOE_GATE_UP,

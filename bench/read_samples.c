@@ -9,6 +9,7 @@
 
 #include "llmperf/samples.h"
 #include "readers.h"
+#include "entry.h"
 
 enum {
     LIBRARIES_MAX = 16,
@@ -1147,6 +1148,7 @@ llmperf_status llmperf_samples_read_text(llmperf_samples *samples, const char *n
                                          const llmperf_samples_options *options,
                                          llmperf_error *error)
 {
+    NEEDS(samples && name && text, error);
     source from;
     llmperf_status status = source_open_text(&from, name, text, size, error);
     return status == LLMPERF_OK ? read_source(samples, &from, options, error) : status;
@@ -1155,6 +1157,7 @@ llmperf_status llmperf_samples_read_text(llmperf_samples *samples, const char *n
 llmperf_status llmperf_samples_read(llmperf_samples *samples, const char *path,
                                     const llmperf_samples_options *options, llmperf_error *error)
 {
+    NEEDS(samples && path, error);
     source from;
     llmperf_status status = source_open(&from, path, error);
     return status == LLMPERF_OK ? read_source(samples, &from, options, error) : status;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "record.h"
+#include "entry.h"
 
 /*
  * A reader is a file read_X.c and a row here: R(what the file calls its csv_format or json_format). The
@@ -157,6 +158,7 @@ static llmperf_status read_source(llmperf_runs *runs, source *from,
 llmperf_status llmperf_runs_read(llmperf_runs *runs, const char *path,
                                  const llmperf_runs_options *options, llmperf_error *error)
 {
+    NEEDS(runs && path, error);
     source from;
     llmperf_status status = source_open(&from, path, error);
     return status == LLMPERF_OK ? read_source(runs, &from, options, error) : status;
@@ -166,6 +168,7 @@ llmperf_status llmperf_runs_read_text(llmperf_runs *runs, const char *name, cons
                                       size_t size, const llmperf_runs_options *options,
                                       llmperf_error *error)
 {
+    NEEDS(runs && name && text, error);
     source from;
     llmperf_status status = source_open_text(&from, name, text, size, error);
     return status == LLMPERF_OK ? read_source(runs, &from, options, error) : status;
@@ -174,6 +177,7 @@ llmperf_status llmperf_runs_read_text(llmperf_runs *runs, const char *name, cons
 llmperf_status llmperf_results_are_samples(const char *path, const llmperf_runs_options *options,
                                            bool *ret_samples, llmperf_error *error)
 {
+    NEEDS(path && ret_samples, error);
     source from;
     char *cell[SOURCE_CELLS_MAX];
     llmperf_status status = source_open(&from, path, error);

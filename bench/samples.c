@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "llmperf/samples.h"
+#include "entry.h"
 
 static const char *const KIND_NAMES[] = {
     "gemm",        "gemv",      "attn_prefill", "attn_decode",  "attn_mixed",
@@ -36,9 +37,25 @@ static bool has_word(const char *const *words, const char *word)
     return false;
 }
 
+static bool is_name(const llmperf_samples *samples, int32_t index)
+{
+    return index >= 0 && index < samples->name_count;
+}
+
+/* Enums in range, names that there are. */
+static bool sample_is_sound(const llmperf_samples *samples, const llmperf_sample *s)
+{
+    return s && op_is_sound(&s->op) && s->kind < LLMPERF_SAMPLE_KIND_COUNT &&
+           s->stored < LLMPERF_DTYPE_COUNT && is_name(samples, s->hw) &&
+           is_name(samples, s->library) && is_name(samples, s->version) &&
+           is_name(samples, s->file);
+}
+
 bool llmperf_sample_matches(const llmperf_samples *samples, const llmperf_sample *s,
                             const llmperf_sample_filter *filter)
 {
+    if (!samples || !sample_is_sound(samples, s) || !filter)
+        return false;
     const char *library = samples->name[s->library];
     bool dtype = has_word(filter->dtypes, llmperf_dtype_name((llmperf_dtype)s->op.dtype)) ||
                  (s->stored && filter->dtypes &&
@@ -61,6 +78,7 @@ void llmperf_samples_free(llmperf_samples *samples)
 llmperf_status llmperf_samples_name(llmperf_samples *samples, const char *name, int32_t *ret_index,
                                     llmperf_error *error)
 {
+    NEEDS(samples && name && ret_index, error);
     char cut[LLMPERF_NAME_MAX];
     if (!samples->name) {
         samples->name = calloc(LLMPERF_SAMPLE_NAMES_MAX, sizeof *samples->name);
@@ -86,6 +104,7 @@ llmperf_status llmperf_samples_name(llmperf_samples *samples, const char *name, 
 llmperf_status llmperf_samples_add(llmperf_samples *samples, const llmperf_sample *sample,
                                    llmperf_error *error)
 {
+    NEEDS(samples && sample, error);
     if (samples->count == samples->capacity) {
         int64_t capacity = samples->capacity ? 2 * samples->capacity : 1024;
         llmperf_sample *grown =
@@ -129,6 +148,8 @@ static void sum_bytes(llmperf_op *op)
 llmperf_op llmperf_sample_gemm(llmperf_dtype dtype, llmperf_dtype weights, double m, double n,
                                double k)
 {
+    if (!IS_BELOW(dtype, LLMPERF_DTYPE_COUNT) || !IS_BELOW(weights, LLMPERF_DTYPE_COUNT))
+        return (llmperf_op){0};
     llmperf_op op = new_op(LLMPERF_OP_MLP_UP, LLMPERF_KIND_GEMM, LLMPERF_GROUP_DENSE, dtype);
     double in = bytes_of(dtype), out = in < 2 ? 2 : in;
     op.m = m;
@@ -145,6 +166,9 @@ llmperf_op llmperf_sample_gemm(llmperf_dtype dtype, llmperf_dtype weights, doubl
 /* As model/op/layer_attention.c counts it; tests/unit/test_samples.c holds the two together. */
 llmperf_op llmperf_sample_attention(const llmperf_attention_shape *s)
 {
+    if (!s || !IS_BELOW(s->dtype, LLMPERF_DTYPE_COUNT) ||
+        !IS_BELOW(s->kv_dtype, LLMPERF_DTYPE_COUNT))
+        return (llmperf_op){0};
     llmperf_op op =
         new_op(LLMPERF_OP_ATTN_CORE, LLMPERF_KIND_ATTENTION, LLMPERF_GROUP_ATTENTION, s->dtype);
     double b = s->sequences, q = s->query_tokens, past = s->past_tokens, w = s->window;
@@ -181,6 +205,9 @@ llmperf_op llmperf_sample_attention(const llmperf_attention_shape *s)
 
 llmperf_op llmperf_sample_mixed(const llmperf_mixed_shape *s)
 {
+    if (!s || !IS_BELOW(s->prompt.dtype, LLMPERF_DTYPE_COUNT) ||
+        !IS_BELOW(s->prompt.kv_dtype, LLMPERF_DTYPE_COUNT))
+        return (llmperf_op){0};
     llmperf_attention_shape decode = s->prompt;
     decode.sequences = s->lone_sequences;
     decode.query_tokens = 1;
@@ -205,6 +232,9 @@ llmperf_op llmperf_sample_mixed(const llmperf_mixed_shape *s)
 
 llmperf_op llmperf_sample_scores(const llmperf_attention_shape *s)
 {
+    if (!s || !IS_BELOW(s->dtype, LLMPERF_DTYPE_COUNT) ||
+        !IS_BELOW(s->kv_dtype, LLMPERF_DTYPE_COUNT))
+        return (llmperf_op){0};
     llmperf_op op = llmperf_sample_attention(s);
     double keys = s->past_tokens + s->query_tokens, rows = s->sequences * s->heads;
     op.id = LLMPERF_OP_ATTN_SCORES;
@@ -218,6 +248,8 @@ llmperf_op llmperf_sample_scores(const llmperf_attention_shape *s)
 
 llmperf_op llmperf_sample_collective(llmperf_collective collective, double devices, double bytes)
 {
+    if (!IS_BELOW(collective, LLMPERF_COLLECTIVE_COUNT))
+        return (llmperf_op){0};
     llmperf_op op = new_op(LLMPERF_OP_COMM_ATTN, LLMPERF_KIND_COLLECTIVE, LLMPERF_GROUP_OTHER,
                            LLMPERF_DTYPE_NONE);
     op.collective = (uint8_t)collective;
@@ -228,6 +260,8 @@ llmperf_op llmperf_sample_collective(llmperf_collective collective, double devic
 
 llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double values_in, double values_out)
 {
+    if (!IS_BELOW(dtype, LLMPERF_DTYPE_COUNT))
+        return (llmperf_op){0};
     llmperf_op op =
         new_op(LLMPERF_OP_NORM, LLMPERF_KIND_ELEMENTWISE, LLMPERF_GROUP_OTHER, LLMPERF_DTYPE_FP32);
     op.input_bytes = values_in * bytes_of(dtype);
@@ -239,6 +273,8 @@ llmperf_op llmperf_sample_elementwise(llmperf_dtype dtype, double values_in, dou
 
 llmperf_op llmperf_op_slowed(const llmperf_op *op, double factor)
 {
+    if (!op)
+        return (llmperf_op){0};
     llmperf_op slowed = *op;
     slowed.bytes *= factor;
     return slowed;
@@ -266,6 +302,8 @@ static double reused_bytes(const llmperf_sample *s)
 
 bool llmperf_sample_is_cold(const llmperf_sample *s, const llmperf_hw *hw)
 {
+    if (!s || !hw || s->kind >= LLMPERF_SAMPLE_KIND_COUNT || !op_is_sound(&s->op))
+        return false;
     if (s->place == LLMPERF_PLACE_WARM || (s->flags & LLMPERF_SAMPLE_CACHED))
         return false;
     /* what a prompt's attention reads was written just before, by every engine alike */
@@ -382,6 +420,7 @@ static void put_sample(FILE *out, const llmperf_samples *samples, const llmperf_
 llmperf_status llmperf_samples_write(FILE *out, const llmperf_samples *samples,
                                      llmperf_error *error)
 {
+    NEEDS(out && samples, error);
     errno = 0;
     fputs("gpu,library,version,dtype,kv_dtype,op,m,n,k,batch,seq_q,seq_kv,n_decode,seq_kv_decode,"
           "seq_kv_longest,window,heads,kv_heads,"

@@ -3,6 +3,7 @@
 #include "llmperf/chart.h"
 #include "config_object.h"
 #include "time_op.h"
+#include "entry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -194,6 +195,7 @@ llmperf_status llmperf_chart_rows(const llmperf_samples *samples,
                                   const llmperf_chart_filter *filter,
                                   llmperf_comparison *comparison, llmperf_error *error)
 {
+    NEEDS(samples && filter && hw_is_sound(filter->hw) && comparison, error);
     chooser c = choose(samples, filter);
     const llmperf_config of_part = {
         .hw = filter->hw, .calib = filter->calib, .workload = {.confidence = c.filter.confidence}};
@@ -533,6 +535,8 @@ llmperf_status llmperf_chart_dense(const llmperf_samples *samples,
                                    const llmperf_chart_filter *filter, const int64_t *hidden,
                                    int hidden_count, llmperf_curves *curves, llmperf_error *error)
 {
+    NEEDS(samples && filter && hw_is_sound(filter->hw) && curves, error);
+    NEEDS(counts_are_sound(hidden, hidden_count), error);
     chooser c = choose(samples, filter);
     shapes found;
     const int64_t least = POINTS_LEAST;
@@ -696,6 +700,8 @@ llmperf_status llmperf_chart_attention(const llmperf_samples *samples,
                                        int prompt_count, llmperf_curves *curves,
                                        llmperf_error *error)
 {
+    NEEDS(samples && filter && hw_is_sound(filter->hw) && curves, error);
+    NEEDS(counts_are_sound(prompts, prompt_count), error);
     chooser c = choose(samples, filter);
     shapes found;
     const int64_t least = POINTS_LEAST;
@@ -737,6 +743,7 @@ llmperf_status llmperf_chart_residuals(const llmperf_samples *samples,
                                        const llmperf_chart_filter *filter, llmperf_plot *plot,
                                        llmperf_error *error)
 {
+    NEEDS(samples && filter && hw_is_sound(filter->hw) && plot, error);
     llmperf_comparison comparison = {0};
     llmperf_status status = llmperf_chart_rows(samples, filter, &comparison, error);
     if (status == LLMPERF_OK)

@@ -2,6 +2,7 @@
 /* Devices by what users call them, and their datasheets. */
 #include "llmperf/device.h"
 #include "calib_object.h"
+#include "entry.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -34,6 +35,8 @@ static llmperf_status open_device(const char *backend, int index, const char *op
 
 void llmperf_device_close(llmperf_opened_device *device)
 {
+    if (!device)
+        return;
     if (device->backend)
         device->backend->close(device->handle);
     memset(device, 0, sizeof *device);
@@ -42,6 +45,7 @@ void llmperf_device_close(llmperf_opened_device *device)
 llmperf_status llmperf_device_open(const char *backend, const char *which, const char *options,
                                    llmperf_opened_device *ret_device, llmperf_error *error)
 {
+    NEEDS(backend && ret_device, error);
     char with[LLMPERF_PATH_MAX];
     which = which ? which : "0";
     size_t length = strlen(which), digits = strspn(which, "0123456789");
@@ -58,6 +62,7 @@ llmperf_status llmperf_device_follow(llmperf_opened_device *device, const char *
                                      const char *options, const llmperf_calib *calib,
                                      llmperf_error *error)
 {
+    NEEDS(device && device->backend, error);
     char with[LLMPERF_PATH_MAX], backend[sizeof device->device.backend];
     const char *fp32 = NULL, *given = options ? options : "";
     if (strcmp(device->device.backend, "cpu") != 0 || !calib || strstr(given, "fp32="))
@@ -165,6 +170,8 @@ static bool name_like(const llmperf_spec_paths *paths, const llmperf_device *dev
 bool llmperf_device_spec(const llmperf_spec_paths *paths, const llmperf_device *device,
                          llmperf_loaded *ret_loaded, char ret_why[LLMPERF_TEXT_MAX])
 {
+    if (!paths_are_sound(paths) || !device || !ret_loaded)
+        return false;
     const llmperf_load_options options = {
         .paths = paths, .hw = device->name, .calibration = "none"};
     llmperf_loaded l = {0};

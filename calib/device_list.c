@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "llmperf/device.h"
+#include "entry.h"
 
 enum { DEVICES_MAX = 64 }; /* of one backend */
 
@@ -111,6 +112,7 @@ static llmperf_status visit_all(walk *w, llmperf_notes *ret_absent, llmperf_erro
 /* A backend that is missing here is no fault of the options. */
 llmperf_status llmperf_devices_check(const llmperf_devices_options *options, llmperf_error *error)
 {
+    NEEDS(options, error);
     const llmperf_backend *known;
     if (options->options && !options->backend)
         return llmperf_fail(error, LLMPERF_E_USAGE,
@@ -124,6 +126,7 @@ llmperf_status llmperf_devices_visit(const llmperf_devices_options *options,
                                      llmperf_device_visit visit, void *context,
                                      llmperf_notes *ret_absent, llmperf_error *error)
 {
+    NEEDS(options && visit && ret_absent, error);
     llmperf_status status = llmperf_devices_check(options, error);
     if (status != LLMPERF_OK)
         return status;

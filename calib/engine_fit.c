@@ -14,6 +14,7 @@
 #include "read.h"
 #include "engine_field.h"
 #include "kin.h"
+#include "entry.h"
 
 enum { ROUNDS = 4, ROUNDS_AGAIN = 2 };
 
@@ -611,6 +612,7 @@ llmperf_status llmperf_fit_engine(const llmperf_runs *runs, const llmperf_spec_p
                                   const llmperf_engine_fit_options *options,
                                   llmperf_engine **ret_engine, llmperf_error *error)
 {
+    NEEDS(runs && paths_are_sound(paths) && options && ret_engine, error);
     engine_rows *rows = calloc(1, sizeof *rows);
     llmperf_engine *engine = calloc(1, sizeof *engine);
     naming *names = calloc(1, sizeof *names);

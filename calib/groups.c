@@ -1243,6 +1243,7 @@ llmperf_status llmperf_fit(const llmperf_samples *samples, const llmperf_hw *hw,
                            const llmperf_fit_options *options, llmperf_fits *ret_fits,
                            llmperf_error *error)
 {
+    NEEDS(samples && hw_is_sound(hw) && ret_fits, error);
     grouping g;
     llmperf_fits fits = {0};
     llmperf_status status = make_groups(samples, hw, options, &g, error);
@@ -1345,6 +1346,8 @@ bool llmperf_fit_judge(const llmperf_samples *samples, const llmperf_hw *hw,
                        const llmperf_fit_options *options, const llmperf_calib_entry *entry,
                        llmperf_fit_score *ret_score)
 {
+    if (!samples || !hw_is_sound(hw) || !entry || !ret_score)
+        return false;
     grouping g;
     bool found = false;
     if (make_groups(samples, hw, options, &g, NULL) != LLMPERF_OK)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "llmperf/measure.h"
+#include "entry.h"
 
 enum {
     LEAST = 10,
@@ -132,6 +133,7 @@ static void summarise(const double *seconds, int count, double *scratch, llmperf
 llmperf_status llmperf_summarise(const double *seconds, int count, llmperf_summary *ret_summary,
                                  llmperf_error *error)
 {
+    NEEDS(seconds && count > 0 && ret_summary, error);
     if (count < 1)
         return llmperf_fail(error, LLMPERF_E_USAGE, "%d times to summarise; at least 1 is needed",
                             count);
@@ -237,6 +239,8 @@ static llmperf_status watch(sampler *s, unsigned *flags, llmperf_error *error)
 
 double llmperf_watch_rate(const llmperf_watch_log *log, const llmperf_probe *watch)
 {
+    if (!log || !watch)
+        return 0;
     return log->count < 1 ? 0
                           : llmperf_probe_bytes(watch) / exp(log->sum_log_s / (double)log->count);
 }
@@ -371,6 +375,7 @@ llmperf_status llmperf_measure(const llmperf_backend *backend, void *handle,
                                const llmperf_probe *probe, const llmperf_measure_options *options,
                                llmperf_measurement *ret_measurement, llmperf_error *error)
 {
+    NEEDS(backend && probe && IS_BELOW(probe->kind, LLMPERF_PROBE_COUNT) && ret_measurement, error);
     sampler s = {
         .backend = backend, .handle = handle, .probe = probe, .options = with_defaults(options)};
     llmperf_status status = LLMPERF_OK;
@@ -419,6 +424,7 @@ llmperf_status llmperf_measure_op(const llmperf_backend *backend, void *handle,
                                   const llmperf_op *op, const llmperf_measure_options *options,
                                   llmperf_measurement *ret_measurement, llmperf_error *error)
 {
+    NEEDS(backend && op_is_sound(op) && ret_measurement, error);
     const llmperf_probe probe = {.kind = LLMPERF_PROBE_OP, .op = *op, .cold = true};
     return llmperf_measure(backend, handle, &probe, options, ret_measurement, error);
 }
@@ -428,6 +434,7 @@ llmperf_status llmperf_measure_step(const llmperf_backend *backend, void *handle
                                     const llmperf_measure_options *options,
                                     llmperf_measurement *ret_measurement, llmperf_error *error)
 {
+    NEEDS(backend && op_count > 0 && ops_are_sound(ops, op_count) && ret_measurement, error);
     const llmperf_probe probe = {
         .kind = LLMPERF_PROBE_FORWARD, .ops = ops, .op_count = op_count, .cold = true};
     return llmperf_measure(backend, handle, &probe, options, ret_measurement, error);

@@ -8,6 +8,7 @@
 
 #include "llmperf/measure.h"
 #include "llmperf/module.h"
+#include "entry.h"
 
 /* LLMPERF_NO_CUDA: why this build has no CUDA backend; not defined where it has one */
 
@@ -48,6 +49,7 @@ static llmperf_status find_module(const char *name, const llmperf_backend **ret_
 llmperf_status llmperf_backend_find(const char *name, const llmperf_backend **ret_backend,
                                     llmperf_error *error)
 {
+    NEEDS(name && ret_backend, error);
     if (strcmp(name, "fake") == 0) {
         *ret_backend = llmperf_backend_fake();
         return LLMPERF_OK;

@@ -10,6 +10,7 @@
 
 #include "llmperf/measure.h"
 #include "llmperf/samples.h"
+#include "entry.h"
 
 static const double MIB = 1048576, KIB = 1024;
 static const double QUICK_BUDGET_S = 45, FULL_BUDGET_S = 370;
@@ -58,6 +59,8 @@ static void describe_op(const llmperf_op *op, char *buffer, size_t size)
 
 char *llmperf_probe_describe(const llmperf_probe *probe, char *buffer, size_t size)
 {
+    if (!probe || !buffer || size == 0)
+        return buffer;
     static const char *const WORDS[LLMPERF_PROBE_COUNT] = {
         [LLMPERF_PROBE_READ] = "read",
         [LLMPERF_PROBE_WRITE] = "write",
@@ -107,6 +110,8 @@ char *llmperf_probe_describe(const llmperf_probe *probe, char *buffer, size_t si
 
 double llmperf_probe_bytes(const llmperf_probe *probe)
 {
+    if (!probe)
+        return 0;
     double sum = 0;
     switch (probe->kind) {
     case LLMPERF_PROBE_OP:
@@ -136,6 +141,8 @@ double llmperf_probe_bytes(const llmperf_probe *probe)
 
 double llmperf_probe_flop(const llmperf_probe *probe)
 {
+    if (!probe)
+        return 0;
     double sum = 0;
     if (probe->kind == LLMPERF_PROBE_OP)
         return probe->op.flop;
@@ -543,6 +550,7 @@ static llmperf_status plan_all(planner *p)
 llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *handle, bool quick,
                                        llmperf_probe_plan *ret_plan, llmperf_error *error)
 {
+    NEEDS(backend && ret_plan, error);
     llmperf_probe_plan *plan = calloc(1, sizeof *plan);
     planner *p = calloc(1, sizeof *p);
     llmperf_status status = LLMPERF_OK;
@@ -567,6 +575,8 @@ llmperf_status llmperf_probe_plan_make(const llmperf_backend *backend, void *han
 
 void llmperf_probe_plan_free(llmperf_probe_plan *plan)
 {
+    if (!plan)
+        return;
     free(plan->probe);
     memset(plan, 0, sizeof *plan);
 }

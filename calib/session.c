@@ -13,6 +13,7 @@
 #include "text.h"
 #include "calib_object.h"
 #include "fits.h"
+#include "entry.h"
 
 typedef llmperf_session session;
 
@@ -239,6 +240,7 @@ static llmperf_status prepare(session *s, llmperf_error *error)
 llmperf_status llmperf_session_open(const llmperf_session_options *options,
                                     llmperf_session **ret_session, llmperf_error *error)
 {
+    NEEDS(options && ret_session, error);
     session *s = calloc(1, sizeof *s);
     if (s && !options->paths)
         s->paths = malloc(sizeof *s->paths);
@@ -261,6 +263,8 @@ llmperf_status llmperf_session_open(const llmperf_session_options *options,
 
 void llmperf_session_free(llmperf_session *s)
 {
+    if (!s)
+        return;
     if (!s)
         return;
     schedule_free(&s->schedule);
@@ -403,6 +407,7 @@ static llmperf_status measure_missing(session *s, llmperf_error *error)
 
 llmperf_status llmperf_session_measure(llmperf_session *s, llmperf_error *error)
 {
+    NEEDS(s, error);
     llmperf_status status = LLMPERF_OK;
     if (s->counts.resumed > 0)
         tell(s, (llmperf_session_progress){.event = LLMPERF_SESSION_RESUME,
@@ -417,6 +422,8 @@ llmperf_status llmperf_session_measure(llmperf_session *s, llmperf_error *error)
 
 llmperf_session_counts llmperf_session_counts_of(const llmperf_session *s)
 {
+    if (!s)
+        return (llmperf_session_counts){0};
     llmperf_session_counts counts = s->counts;
     counts.samples = s->samples.count;
     return counts;
@@ -478,6 +485,7 @@ static llmperf_status fit(session *s, llmperf_calib **ret_calib, llmperf_error *
 
 llmperf_status llmperf_session_fit(llmperf_session *s, llmperf_error *error)
 {
+    NEEDS(s, error);
     if (s->fitted)
         return llmperf_fail(error, LLMPERF_E_USAGE, "a session is fitted once");
     if (s->samples.count == 0 && s->skipped.count > 0)
@@ -496,21 +504,29 @@ llmperf_status llmperf_session_fit(llmperf_session *s, llmperf_error *error)
 
 const llmperf_device *llmperf_session_device(const llmperf_session *s)
 {
+    if (!s)
+        return NULL;
     return &s->opened.device;
 }
 
 const llmperf_samples *llmperf_session_samples(const llmperf_session *s)
 {
+    if (!s)
+        return NULL;
     return &s->samples;
 }
 
 const llmperf_peaks *llmperf_session_peaks(const llmperf_session *s)
 {
+    if (!s)
+        return NULL;
     return s->fitted ? &s->peaks : NULL;
 }
 
 const llmperf_hw *llmperf_session_hw(const llmperf_session *s, bool *ret_measured)
 {
+    if (!s)
+        return NULL;
     if (ret_measured)
         *ret_measured = s->fitted && s->hw_measured;
     return s->fitted ? s->spec.hw : NULL;
@@ -518,15 +534,21 @@ const llmperf_hw *llmperf_session_hw(const llmperf_session *s, bool *ret_measure
 
 const llmperf_fits *llmperf_session_fits(const llmperf_session *s)
 {
+    if (!s)
+        return NULL;
     return s->calib ? &s->fits : NULL;
 }
 
 const llmperf_calib *llmperf_session_calib(const llmperf_session *s)
 {
+    if (!s)
+        return NULL;
     return s->calib;
 }
 
 const char *llmperf_session_why(const llmperf_session *s)
 {
+    if (!s)
+        return NULL;
     return s->why;
 }

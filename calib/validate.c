@@ -10,6 +10,7 @@
 #include "llmperf/samples.h"
 #include "config_object.h"
 #include "time_op.h"
+#include "entry.h"
 
 static const double MOVED = 0.02; /* of a prediction, by the speed of memory: worth a row */
 /* As much longer for a step as for an operator: what company spoils is repeated. */
@@ -219,6 +220,7 @@ llmperf_status llmperf_validate_step(const llmperf_config *c, bool prefill,
                                      llmperf_validate_progress progress, void *context,
                                      llmperf_comparison *comparison, llmperf_error *error)
 {
+    NEEDS(c && c->hw && backend && comparison, error);
     validation v = {.c = c,
                     .backend = backend,
                     .handle = handle,

@@ -7,6 +7,7 @@
 #include "llmperf/validate.h"
 #include "config_object.h"
 #include "config.h"
+#include "entry.h"
 
 /* ---- what to know ---------------------------------------------------------------------------- */
 
@@ -131,6 +132,9 @@ llmperf_status llmperf_validate(const llmperf_model *model, const llmperf_hw *hw
                                 const llmperf_validate_options *options,
                                 llmperf_comparison *comparison, llmperf_error *error)
 {
+    NEEDS(model && hw_is_sound(hw) && workload && device && device->backend && options &&
+              comparison,
+          error);
     const bool simulated = device->device.simulated;
     validation *v = calloc(1, sizeof *v);
     if (!v)

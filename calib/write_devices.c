@@ -6,6 +6,7 @@
 
 #include "llmperf/device.h"
 #include "text.h"
+#include "entry.h"
 
 /* A listing being written. */
 typedef struct listing {
@@ -168,6 +169,7 @@ static void put_absent(const listing *l, const llmperf_notes *absent)
 llmperf_status llmperf_write_devices(FILE *out, const char *format,
                                      const llmperf_devices_options *options, llmperf_error *error)
 {
+    NEEDS(out && options, error);
     listing l = {.out = out, .json = strcmp(format, "json") == 0, .first = true};
     llmperf_notes absent = {0};
     if (l.json)

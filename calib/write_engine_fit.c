@@ -18,6 +18,8 @@ static void put_cell(FILE *out, const char *text)
 
 void llmperf_write_engine_fit_row(FILE *out, const llmperf_engine_fit_row *row)
 {
+    if (!out)
+        return;
     char text[LLMPERF_DOUBLE_TEXT_MAX];
     if (!row) {
         fputs("file,line,engine,hardware,model,metric,kind,batch,measured_s,roofline_s,fitted_s,"
@@ -65,6 +67,8 @@ static void put_parameters(FILE *out, const llmperf_engine_part *part)
 
 void llmperf_write_engine_fit(FILE *out, const llmperf_engine *engine, bool parameters)
 {
+    if (!out || !engine)
+        return;
     fprintf(out, "%-24s %6s %6s %7s %7s %7s %7s %7s %8s %8s %8s %8s\n", "median errors in %",
             "rows", "models", "fit", "mean", "P90", "bias", "unseen", "in 90 %", "held-out",
             "roofline", "constant");

@@ -5,6 +5,7 @@
 
 #include "llmperf/fit.h"
 #include "calib_object.h"
+#include "entry.h"
 
 static void put_percent(FILE *out, double frac)
 {
@@ -50,6 +51,8 @@ static void put_parameters(FILE *out, const llmperf_calib_entry *e)
 int llmperf_write_fits(FILE *out, const llmperf_fits *fits, const llmperf_samples *test,
                        const llmperf_hw *hw, const llmperf_fit_options *options, bool parameters)
 {
+    if (!out || !fits || !test || !hw_is_sound(hw))
+        return 0;
     int good = 0;
     put_head(out, test->count > 0);
     for (int i = 0; i < fits->count; i++) {

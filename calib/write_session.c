@@ -239,6 +239,8 @@ static void put_crossings(FILE *out, const llmperf_session *s, const llmperf_hw 
 
 void llmperf_write_session(FILE *out, const llmperf_session *session)
 {
+    if (!out || !session)
+        return;
     if (!session->fitted)
         return;
     put_peaks(out, session, &session->peaks, session->spec.hw);
@@ -248,6 +250,8 @@ void llmperf_write_session(FILE *out, const llmperf_session *session)
 
 void llmperf_write_session_notes(FILE *out, const llmperf_session *session)
 {
+    if (!out || !session)
+        return;
     if (!session->calib)
         return;
     put_notes(out, session, &session->peaks, session->spec.hw, session->calib);

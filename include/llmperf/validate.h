@@ -45,7 +45,7 @@ typedef struct llmperf_validate_options {
  * llmperf_validate_step() for each batch of a workload, a memory stream watching beside it; then notes
  * how fast memory is now and was when the calibration was made, how busy the device was, and whether
  * its products are those that were calibrated. calib NULL = none. Errors: those of
- * llmperf_config_init(), llmperf_probe_plan_make() and the device.
+ * llmperf_config_new(), llmperf_probe_plan_make() and the device.
  */
 LLMPERF_API llmperf_status llmperf_validate(const llmperf_model *model, const llmperf_hw *hw,
                                             const llmperf_calib *calib,

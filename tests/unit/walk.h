@@ -12,6 +12,16 @@
 #include <unistd.h>
 
 #include "llmperf/llmperf.h"
+#ifdef WALK_CALIB
+#include "llmperf/chart.h"
+#include "llmperf/device.h"
+#include "llmperf/fit.h"
+#include "llmperf/fit_engine.h"
+#include "llmperf/join.h"
+#include "llmperf/results.h"
+#include "llmperf/session.h"
+#include "llmperf/validate.h"
+#endif
 #include "config_object.h"
 #include "engine_object.h"
 
@@ -75,6 +85,28 @@ static struct sound {
     llmperf_plot_style plot_style;
     bool flag;
     int count;
+#ifdef WALK_CALIB
+    char runs_path[LLMPERF_PATH_MAX], samples_path[LLMPERF_PATH_MAX];
+    int32_t index;
+    llmperf_samples samples;
+    llmperf_sample sample;
+    llmperf_sample_filter sample_filter;
+    llmperf_samples_options samples_options;
+    llmperf_runs_options runs_options;
+    llmperf_join_options join_options;
+    llmperf_join *join, *made_join;
+    llmperf_attention_shape attention_shape;
+    llmperf_mixed_shape mixed_shape;
+    llmperf_moe_shape moe_shape;
+    llmperf_moe_load moe_load;
+    llmperf_chart_filter chart_filter;
+    llmperf_fits fits;
+    llmperf_fit_options fit_options;
+    llmperf_fits_naming fits_naming;
+    llmperf_fit_score fit_score;
+    llmperf_engine_fit_options engine_fit_options;
+    llmperf_engine_fit_row engine_fit_row;
+#endif
     double number;
 } sound;
 
@@ -89,6 +121,13 @@ static char *text_of_model, *text_of_hw, *text_of_calib, *text_of_engine;
 #define HARDWARE text_of_hw
 #define CALIBRATION text_of_calib
 #define PROFILE text_of_engine
+#ifdef WALK_CALIB
+static const char RUNS[] =
+    "engine,gpu,model,weight_dtype,tp,batch,input_len,output_len,metric,value\n"
+    "mine,h100-sxm,llama-3.1-8b,bf16,1,4,128,32,tpot_ms,7\n";
+static const char SAMPLES[] = "op,dtype,m,n,k,time_s\ngemm,bf16,64,4096,4096,2e-5\n";
+#define sound_sample_kind LLMPERF_SAMPLE_GEMM
+#endif
 
 #define sound_dtype LLMPERF_DTYPE_BF16
 #define sound_op_id LLMPERF_OP_LM_HEAD
@@ -121,6 +160,12 @@ static llmperf_segment wrong_segment[WRONG];
 static llmperf_plot_point wrong_plot_point[WRONG];
 static llmperf_plot_mark wrong_plot_mark[WRONG];
 static llmperf_sweep_row wrong_sweep_row[WRONG];
+#ifdef WALK_CALIB
+static llmperf_sample wrong_sample[2];
+static llmperf_attention_shape wrong_attention_shape[1];
+static llmperf_mixed_shape wrong_mixed_shape[1];
+static llmperf_moe_shape wrong_moe_shape[1];
+#endif
 
 /* ---- callbacks ------------------------------------------------------------------------------------ */
 
@@ -210,6 +255,68 @@ static void read_once(void)
     need(llmperf_calib_load(sound.calib_path, &first_calib, &sound.error));
     need(llmperf_engine_load(sound.engine_path, &first_engine, &sound.error));
 }
+
+#ifdef WALK_CALIB
+static void make_measured(void)
+{
+    sound.join_options = (llmperf_join_options){.paths = &sound.spec_paths};
+    need(llmperf_join_new(&sound.join_options, &sound.join, &sound.error));
+    need(llmperf_samples_read_text(&sound.samples, "samples", SAMPLES, strlen(SAMPLES), NULL,
+                                   &sound.error));
+    sound.sample = sound.samples.sample[0];
+    sound.attention_shape = (llmperf_attention_shape){.dtype = LLMPERF_DTYPE_BF16,
+                                                      .sequences = 1,
+                                                      .query_tokens = 1,
+                                                      .past_tokens = 9,
+                                                      .heads = 8,
+                                                      .kv_heads = 8,
+                                                      .head_dim = 64};
+    sound.mixed_shape =
+        (llmperf_mixed_shape){.prompt = sound.attention_shape, .lone_sequences = 2, .lone_past = 5};
+    sound.moe_shape = (llmperf_moe_shape){.dtype = LLMPERF_DTYPE_BF16,
+                                          .tokens = 8,
+                                          .hidden = 64,
+                                          .width = 64,
+                                          .experts = 8,
+                                          .top_k = 2,
+                                          .ep = 1};
+    sound.chart_filter = (llmperf_chart_filter){.hw = &sound.hw};
+    sound.fits_naming = (llmperf_fits_naming){.paths = &sound.spec_paths};
+    sound.engine_fit_row = (llmperf_engine_fit_row){.run = &sound.run, .hw = "h100"};
+    sound.fit_options = (llmperf_fit_options){.jobs = 1};
+    wrong_sample[0] = wrong_sample[1] = sound.sample;
+    memset(&wrong_sample[0].op, 0xff, sizeof wrong_sample[0].op);
+    wrong_sample[0].kind = 200;
+    wrong_sample[1].library = 1 << 30;
+    wrong_attention_shape[0].dtype = (llmperf_dtype)99;
+    wrong_mixed_shape[0].prompt.kv_dtype = (llmperf_dtype)99;
+    wrong_moe_shape[0].weights = (llmperf_dtype)99;
+}
+
+static void free_measured(void)
+{
+    llmperf_join_free(sound.join);
+    llmperf_join_free(sound.made_join);
+    llmperf_samples_free(&sound.samples);
+    llmperf_fits_free(&sound.fits);
+    sound.join = sound.made_join = NULL;
+}
+
+static void write_files(void)
+{
+    const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    snprintf(sound.runs_path, sizeof sound.runs_path, "%.3000s/walk-%ld.csv", folder,
+             (long)getpid());
+    snprintf(sound.samples_path, sizeof sound.samples_path, "%.3000s/walk-samples-%ld.csv", folder,
+             (long)getpid());
+    const char *const paths[] = {sound.runs_path, sound.samples_path}, *texts[] = {RUNS, SAMPLES};
+    for (int i = 0; i < 2; i++) {
+        FILE *file = fopen(paths[i], "w");
+        if (!file || fputs(texts[i], file) < 0 || fclose(file) != 0)
+            stop(paths[i]);
+    }
+}
+#endif
 
 static void make_objects(void)
 {
@@ -336,6 +443,9 @@ static void make_wrong(void)
 
 static void free_objects(void)
 {
+#ifdef WALK_CALIB
+    free_measured();
+#endif
     const llmperf_notes none = {0};
     if (sound.sweep_writer)
         llmperf_sweep_close(sound.sweep_writer, &none, NULL);
@@ -381,12 +491,18 @@ static void begin(const char *call)
             signal(caught[i], crashed);
         sound.out = fopen("/dev/null", "w");
         read_once();
+#ifdef WALK_CALIB
+        write_files();
+#endif
     }
     free_objects();
     sound.error = (llmperf_error){0};
     make_values();
     make_objects();
     make_wrong();
+#ifdef WALK_CALIB
+    make_measured();
+#endif
     sound.output = (llmperf_output){.file = sound.out};
     sound.explain_query = (llmperf_explain_query){.name = "memory.weight_bytes",
                                                   .c = sound.config,
@@ -435,6 +551,10 @@ static int finish(void)
     free(text_of_hw);
     free(text_of_calib);
     free(text_of_engine);
+#ifdef WALK_CALIB
+    unlink(sound.runs_path);
+    unlink(sound.samples_path);
+#endif
     printf("%d calls, %d faults\n", calls, faults);
     return faults > 0;
 }
